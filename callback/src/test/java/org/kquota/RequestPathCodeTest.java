@@ -73,7 +73,7 @@ class RequestPathCodeTest {
     void allThatARequestAsksIsLookedAt() {
         Set<String> names = reached.keySet().stream().map(Method::toString).collect(Collectors.toSet());
         for (String name : List.of("NodeQuotas.tags", "TagSetMemo.remember", "StockQuotas.limit", "ConfiguredQuotas.meteredAs", "Groups.ofClientId",
-                "ExemptSeen.note", "ExemptEntry.matches", "ResetFlags.take", "LastLimits.remember", "EffectiveDecision.at", "Fence.refusal", "RequestsUnderWay.refuses", "Admission.admits", "AnswerWatch.asked", "BrokerLandedBytes.bytes", "BrokerNode.whyTopicsAreNotRefused",
+                "ExemptSeen.note", "ExemptEntry.matches", "ResetFlags.take", "LastLimits.remember", "EffectiveDecision.at", "Fence.refusal", "RequestsUnderWay.refuses", "Admission.admits", "BrokerLandedBytes.bytes", "BrokerNode.whyTopicsAreNotRefused",
                 "TopicGate.refused", "AllowAll.authorize", "GroupLimit.here", "PartitionShare.ratio")) {
             assertTrue(names.contains(name), name + " is not among " + names);
         }

@@ -79,8 +79,7 @@ public record EffectiveDecision(State state, double factor, TopicFactors topics,
     }
 
     /**
-     * The state by which the governor and its limits go. Where the scope is topics, the fence alone refuses and slows: only clients that a refusal would disconnect
-     * may have to be delayed, and only while some topic is throttled.
+     * The state by which the governor goes. Where the scope is topics, the fence alone refuses and slows: requests are admitted while some topic is throttled.
      */
     public State governed() {
         if (topics == null || enforced() == State.OPEN) {

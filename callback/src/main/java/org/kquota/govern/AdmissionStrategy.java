@@ -5,23 +5,19 @@ import org.kquota.quota.Quotas;
 import org.kquota.quota.TagSet;
 
 /**
- * THROTTLE behind a fence: requests are admitted one by one. This sets the weight of each client's claim. Delays hold only the clients that a refusal would
- * disconnect.
+ * THROTTLE behind a fence: requests are admitted one by one. This sets the weight of each client's claim, and no limit.
  */
 final class AdmissionStrategy implements HoldingStrategy {
     private final Observations seen;
     private final Limits limits;
     private final Quotas quotas;
-    private final ThrottleStrategy byDelay;
     /** The rates that clients had before, or their quotas where these are less, together, bytes per second. */
     private double known;
 
-    /** @param byDelay holds those that want no answers */
-    AdmissionStrategy(Observations seen, Limits limits, Quotas quotas, ThrottleStrategy byDelay) {
+    AdmissionStrategy(Observations seen, Limits limits, Quotas quotas) {
         this.seen = seen;
         this.limits = limits;
         this.quotas = quotas;
-        this.byDelay = byDelay;
     }
 
     @Override
@@ -30,11 +26,8 @@ final class AdmissionStrategy implements HoldingStrategy {
         seen.meters().stream().forEach(meter -> {
             meter.tagSet().claim().know(0, 0);
             weigh(meter);
-            if (!meter.tagSet().unanswered() || !seen.isThrottled(meter.tagSet())) {
-                limits.set(meter.tagSet(), TagSet.NO_LIMIT, seen.settings().limitChangeMinRatio());
-            }
+            limits.set(meter.tagSet(), TagSet.NO_LIMIT, seen.settings().limitChangeMinRatio());
         });
-        byDelay.enter();
     }
 
     private void weigh(Meter meter) {
@@ -56,18 +49,12 @@ final class AdmissionStrategy implements HoldingStrategy {
 
     @Override
     public Double step(double factor, boolean fenced, double seconds) {
-        return byDelay.step(factor, fenced, seconds);
-    }
-
-    @Override
-    public void added(Meter meter) {
-        byDelay.added(meter);
+        return null;
     }
 
     @Override
     public void beforeTurn(Meter meter) {
         weigh(meter);
-        byDelay.beforeTurn(meter);
     }
 
     @Override
@@ -82,6 +69,6 @@ final class AdmissionStrategy implements HoldingStrategy {
 
     @Override
     public double arrivalsRememberedSeconds() {
-        return byDelay.arrivalsRememberedSeconds();
+        return 2 * seen.settings().windowSeconds();
     }
 }

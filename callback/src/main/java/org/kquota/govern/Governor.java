@@ -33,8 +33,8 @@ public final class Governor {
         this.seen = new Observations(settings, tagSets, paused, newcomers, rates);
         FactorHistory history = new FactorHistory(settings.windowSeconds());
         this.open = new OpenStrategy(seen, limits, history);
-        this.throttle = new ThrottleStrategy(seen, limits, history, quotas, true);
-        this.admission = new AdmissionStrategy(seen, limits, quotas, new ThrottleStrategy(seen, limits, history, quotas, false));
+        this.throttle = new ThrottleStrategy(seen, limits, history, quotas);
+        this.admission = new AdmissionStrategy(seen, limits, quotas);
         this.pause = new PauseStrategy(seen, limits, history, quotas);
         this.strategy = open;
         // What holds if this governor never gets to look: little more than one arrival per window.
@@ -59,11 +59,10 @@ public final class Governor {
      * @param next       OPEN if no topic is throttled, otherwise THROTTLE
      * @param slowest    the smallest factor of a throttled topic
      * @param seconds    time since the last step
-     * @param nowSeconds now, on the clock by which tag sets note factors
      * @return whether a limit that is in force changed
      */
-    public boolean stepByTopic(State next, double slowest, double seconds, int nowSeconds) {
-        seen.byTopic(true, nowSeconds);
+    public boolean stepByTopic(State next, double slowest, double seconds) {
+        seen.byTopic(true);
         return take(next, slowest, true, seconds);
     }
 
@@ -77,7 +76,7 @@ public final class Governor {
      * @return whether a limit that is in force changed
      */
     public boolean step(State next, double factor, boolean fenced, double seconds) {
-        seen.byTopic(false, 0);
+        seen.byTopic(false);
         return take(next, factor, fenced, seconds);
     }
 

@@ -26,7 +26,6 @@ final class Observations {
     private double observedTotal;
     private double baselineKnown;
     private boolean byTopic;
-    private int nodeSeconds;
 
     Observations(GovernorSettings settings, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates) {
         this.settings = settings;
@@ -41,29 +40,13 @@ final class Observations {
         return new Meter(tagSet, rates.of(tagSet.tags()), lastSeconds, settings.windowSeconds(), settings.arrivalMinBytes(), isPool);
     }
 
-    /**
-     * Whether topics have factors of their own from now on.
-     *
-     * @param atSeconds now, on the clock by which tag sets note them
-     */
-    void byTopic(boolean have, int atSeconds) {
+    /** Whether topics have factors of their own from now on. */
+    void byTopic(boolean have) {
         byTopic = have;
-        nodeSeconds = atSeconds;
     }
 
     boolean isByTopic() {
         return byTopic;
-    }
-
-    /** Whether these clients are to be slowed: by topic, only those that wrote to a throttled one lately. */
-    boolean isThrottled(TagSet tagSet) {
-        double factor = tagSet.factor(nodeSeconds);
-        return !byTopic || factor > 0 && factor < 1;
-    }
-
-    /** The throttle factor of these clients, where that of all is this or, by topic, that of the slowest topic. */
-    double factor(TagSet tagSet, double slowest) {
-        return byTopic ? Math.max(slowest, tagSet.factor(nodeSeconds)) : slowest;
     }
 
     void look(HoldingStrategy strategy, double seconds) {

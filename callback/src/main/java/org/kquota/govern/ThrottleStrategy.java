@@ -18,45 +18,35 @@ final class ThrottleStrategy implements HoldingStrategy {
     private final FactorHistory history;
     private final Quotas quotas;
     private final MuteRounds rounds;
-    /** Whether all are held so; if not, only those that want no answers, who get no part of what the others leave. */
-    private final boolean holdsAll;
     /** Of whom it has to be found out in this look whether they are to be held alone. */
     private final List<Meter> candidates = new ArrayList<>();
     /** Earlier total rate of the clients that were put into the pool, bytes per second. */
     private double pooledBaseline;
 
-    ThrottleStrategy(Observations seen, Limits limits, FactorHistory history, Quotas quotas, boolean holdsAll) {
+    ThrottleStrategy(Observations seen, Limits limits, FactorHistory history, Quotas quotas) {
         this.seen = seen;
         this.limits = limits;
         this.history = history;
         this.quotas = quotas;
         this.rounds = new MuteRounds(seen.settings().windowSeconds());
-        this.holdsAll = holdsAll;
-    }
-
-    /** Whether it holds these clients. */
-    private boolean holds(Meter meter) {
-        return holdsAll || meter.tagSet().unanswered() && seen.isThrottled(meter.tagSet());
     }
 
     @Override
     public void enter() {
         rounds.clear();
         candidates.clear();
-        pooledBaseline = seen.meters().stream().filter(this::holds).filter(meter -> meter.tagSet().pooled()).mapToDouble(Meter::baseline).sum();
-        seen.meters().stream().filter(this::holds).filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
+        pooledBaseline = seen.meters().stream().filter(meter -> meter.tagSet().pooled()).mapToDouble(Meter::baseline).sum();
+        seen.meters().stream().filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
     }
 
     @Override
     public void added(Meter meter) {
-        if (holds(meter)) {
-            candidates.add(meter);
-        }
+        candidates.add(meter);
     }
 
     @Override
     public void beforeTurn(Meter meter) {
-        if (holds(meter) && !meter.tagSet().pooled()) {
+        if (!meter.tagSet().pooled()) {
             candidates.add(meter);
         }
     }
@@ -74,8 +64,7 @@ final class ThrottleStrategy implements HoldingStrategy {
     private double holdPool(double factor, double seconds) {
         GovernorSettings settings = seen.settings();
         Meter pool = seen.newcomers();
-        double others = holdsAll ? 0 : Double.POSITIVE_INFINITY;
-        double observedApart = others + seen.alone().stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
+        double observedApart = seen.alone().stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
         double target = GovernorLaw.poolTarget(factor, seen.baselineTotal(), observedApart, pooledBaseline, settings.newcomersMinRatio());
         GovernorLaw.Bounds bounds = bounds(pool, rounds.bytes(), target);
         double below = GovernorLaw.limitForMutes(target, rounds.bytes(), settings.windowSeconds(), settings.throttleMuteMaxSeconds());
@@ -85,30 +74,23 @@ final class ThrottleStrategy implements HoldingStrategy {
     }
 
     /** Sets the limit of its own that a client has; returns whether it has one, and is not in the pool. */
-    private boolean holdAlone(Meter meter, double slowest) {
+    private boolean holdAlone(Meter meter, double factor) {
         TagSet tagSet = meter.tagSet();
-        boolean holds = holds(meter);
-        if (!holds) {
-            set(tagSet, TagSet.NO_LIMIT);
-        }
-        if (tagSet.forgotten() || !holds) {
+        if (tagSet.forgotten()) {
             meter.alone(false);
             return false;
         }
-        double factor = seen.factor(tagSet, slowest);
-        // The history is that of the slowest.
-        double scale = factor / slowest;
         Double quota = quotas.limit(tagSet.tags());
         boolean pooled = tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota);
         if (pooled) {
             tagSet.pooled(true);
             pooledBaseline += meter.baseline();
         } else if (tagSet.hasBaseline()) {
-            govern(meter, slowest, scale, meter.baseline(), quota, meter.leftOfBefore(history));
+            govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
         } else if (quota != null) {
             // A newcomer with a quota keeps its own tags, or its quota would not hold.
             double unscaled = Math.min(quota, seen.baselineTotal());
-            govern(meter, slowest, scale, unscaled, quota, factor * unscaled * history.shareBefore(seen.settings().windowSeconds()));
+            govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(seen.settings().windowSeconds()));
         }
         meter.alone(!pooled && (tagSet.hasBaseline() || quota != null));
         return meter.isAlone();
@@ -124,10 +106,10 @@ final class ThrottleStrategy implements HoldingStrategy {
         return factor * baseline < smallestLimit && (quota == null || quota >= smallestLimit);
     }
 
-    private void govern(Meter meter, double slowest, double scale, double unscaled, Double quota, double leftOfBefore) {
+    private void govern(Meter meter, double factor, double unscaled, Double quota, double leftOfBefore) {
         double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
-        double target = GovernorLaw.target(scale * slowest, unscaled, bound);
-        double average = leftOfBefore + scale * history.weightedFactor() * Math.min(unscaled, bound);
+        double target = GovernorLaw.target(factor, unscaled, bound);
+        double average = leftOfBefore + history.weightedFactor() * Math.min(unscaled, bound);
         double limit = GovernorLaw.limit(average, meter.observed(), seen.settings().windowSeconds(), bounds(meter, 0, target));
         // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
         set(meter.tagSet(), Math.min(limit, bound));

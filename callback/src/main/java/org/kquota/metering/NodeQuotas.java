@@ -4,7 +4,6 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.admission.Admission;
 import org.kquota.decision.DecisionInForce;
-import org.kquota.decision.Scope;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
@@ -56,7 +55,6 @@ public final class NodeQuotas {
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private final DecisionInForce decision;
     private final Admission admission = new Admission();
-    private final AnswerWatch answers = new AnswerWatch();
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
@@ -144,11 +142,6 @@ public final class NodeQuotas {
         return admission;
     }
 
-    /** Producers are held by admission from now on, or are no more: whether they want answers matters meanwhile. */
-    public void admitting(boolean now) {
-        answers.always(now);
-    }
-
     /** The governor has looked, at that moment of System.nanoTime(). */
     public void governed(long nanos) {
         governedAtNanos = nanos;
@@ -161,7 +154,6 @@ public final class NodeQuotas {
 
     /** Counts the clients without a quota, if quotas have changed. */
     public void recount() {
-        answers.rest();
         tagSets.values().forEach(TagSets::recount);
     }
 
@@ -197,7 +189,6 @@ public final class NodeQuotas {
     /** The tags under which this client is metered now. */
     public Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
-        answers.asked(type, principal, clientId);
         InForce current = inForce;
         // Asked for first: a change from here on, while the tag set is found, makes another generation.
         TagSetMemo.Generation generation = current.memos[type.ordinal()].generation();
@@ -235,9 +226,6 @@ public final class NodeQuotas {
     /** The tags of clients with this tag set in that state: their own, or those of the pool that they share. */
     private Map<String, String> tags(ClientQuotaType type, TagSetMemo.Known known, State state) {
         TagSet own = known.tagSet();
-        if (type == ClientQuotaType.PRODUCE) {
-            answers.metered(known);
-        }
         if (state == State.PAUSE && !isHeldApart(own)) {
             return use(paused);
         }
@@ -268,15 +256,7 @@ public final class NodeQuotas {
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
     private boolean isInPool(TagSet tagSet) {
-        if (admission.inForce() && (!tagSet.unanswered() || decision.published().scope() == Scope.TOPICS && !isThrottled(tagSet))) {
-            return false;
-        }
-        return tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null;
-    }
-
-    private boolean isThrottled(TagSet tagSet) {
-        double factor = tagSet.factor(nowSeconds);
-        return factor > 0 && factor < 1;
+        return !admission.inForce() && (tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null);
     }
 
     private Double quota(ClientQuotaType type, Map<String, String> tags) {
@@ -299,8 +279,7 @@ public final class NodeQuotas {
     }
 
     /**
-     * The tag set whose claim decides whether a produce request of this client is admitted, or null where it is not for admission to hold it: an exempt principal,
-     * and a client that a refusal would disconnect.
+     * The tag set whose claim decides whether a produce request of this client is admitted, or null for an exempt principal.
      *
      * @param factor the worst throttle factor among the topics that it writes to
      */
@@ -315,7 +294,7 @@ public final class NodeQuotas {
         TagSet tagSet = known != null ? known.tagSet() : tagSets.get(ClientQuotaType.PRODUCE).of(pair);
         tagSet.ask(nowSeconds);
         tagSet.noteFactor(factor, nowSeconds);
-        return tagSet.unanswered() ? null : tagSet;
+        return tagSet;
     }
 
     /** A produce request of this client was refused for a pause. */

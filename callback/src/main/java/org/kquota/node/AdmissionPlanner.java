@@ -58,7 +58,6 @@ final class AdmissionPlanner {
         look(next);
         if (target != null) {
             plan(target, nanos);
-            quotas.admitting(true);
         } else if (!quotas.admission().inForce()) {
             ratio.add(bytes - landedBefore - exemptRate * seconds, figures.observedRate() * seconds, seconds);
         }
@@ -91,7 +90,6 @@ final class AdmissionPlanner {
     void endUnlessWanted(Governor governor) {
         if (governor.target(1, 1, 0) == null && quotas.admission().inForce()) {
             quotas.admission().end();
-            quotas.admitting(false);
         }
     }
 }

@@ -278,7 +278,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         try {
             boolean possible = admissions.isPossible(nanos);
             boolean fenced = fence.reliable() && (possible || next.governed() != State.THROTTLE);
-            boolean changed = next.scope() == Scope.TOPICS ? governor.stepByTopic(next.governed(), next.governedFactor(), seconds, seconds(nanos))
+            boolean changed = next.scope() == Scope.TOPICS ? governor.stepByTopic(next.governed(), next.governedFactor(), seconds)
                 : governor.step(next.governed(), next.governedFactor(), fenced, seconds);
             figures = governor.figures();
             admissions.plan(governor, next, figures, exemptRates.look(config().governor().windowSeconds(), nanos), seconds, nanos);

@@ -42,7 +42,6 @@ public final class TagSet {
     private volatile boolean heldApart;
     private volatile boolean pooled;
     private volatile boolean forgotten;
-    private volatile boolean unanswered;
     private volatile Claim claim;
     private volatile Stake stake;
 
@@ -139,16 +138,6 @@ public final class TagSet {
 
     public void pooled(boolean shares) {
         pooled = shares;
-    }
-
-    /** Whether one of these clients wants no answer (acks=0): a refusal would cut its connection. */
-    public boolean unanswered() {
-        return unanswered;
-    }
-
-    /** One of these clients has been seen to want no answer. */
-    public void noteUnanswered() {
-        unanswered = true;
     }
 
     /** A request writes to a topic with this throttle factor at that second, or would. */

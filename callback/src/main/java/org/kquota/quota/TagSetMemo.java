@@ -20,8 +20,6 @@ public final class TagSetMemo {
     /** A client is looked for in this many places. */
     private static final int REACH = 8;
     private static final int MAX_CLIENT_ID_LENGTH = 128;
-    static final int UNANSWERED = 3;
-    private static final int SETTLED = -1;
 
     private final AtomicReference<Generation> current = new AtomicReference<>(new Generation(FIRST_PLACES));
 
@@ -36,8 +34,6 @@ public final class TagSetMemo {
         private final TagSet tagSet;
         private final String taggedUser;
         private final String taggedClientId;
-        /** Requests in a row that were not answered; negative once that is settled. Two threads at once may lose one. */
-        private int unanswered;
 
         public Known(KafkaPrincipal principal, String clientId, TagSet tagSet) {
             this.principal = principal;
@@ -55,30 +51,6 @@ public final class TagSetMemo {
         /** Those of its tag set. */
         public Map<String, String> tags() {
             return Tags.of(taggedUser, taggedClientId);
-        }
-
-        /** Whether it is known if this client wants answers. */
-        public boolean isAnsweringKnown() {
-            return unanswered < 0;
-        }
-
-        /** A request of it was answered. */
-        public void answered() {
-            unanswered = SETTLED;
-        }
-
-        /** A request of it was not answered. One may be by a fault of the broker, several in a row are not. */
-        public void unanswered() {
-            unanswered = Math.max(0, unanswered) + 1;
-            if (unanswered >= UNANSWERED) {
-                tagSet.noteUnanswered();
-                unanswered = SETTLED;
-            }
-        }
-
-        /** Whether this is that client. */
-        public boolean is(KafkaPrincipal otherPrincipal, String otherClientId) {
-            return clientId.equals(otherClientId) && principal.equals(otherPrincipal);
         }
 
         private boolean is(int otherHash, KafkaPrincipal otherPrincipal, String otherClientId) {

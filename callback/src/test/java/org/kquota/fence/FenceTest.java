@@ -298,18 +298,6 @@ class FenceTest {
         return quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().mapToDouble(tagSet -> tagSet.factor(0)).min().orElse(1);
     }
 
-    @Test
-    void aClientWithoutAnswersIsLetThroughToAThrottledTopicAndItsFactorIsNoted() throws IOException {
-        fence(State.OPEN, false);
-        publishThrottled(Map.of("orders", 0.5));
-        quotas.admission().plan(new Target(0.5, 1e6, 1e6, 0.05, 1, 0), () -> landed, System.nanoTime());
-        landed = 50_000_000;
-        refusal(ALICE, WRITE);
-        quotas.tagSets(ClientQuotaType.PRODUCE).all().forEach(tagSet -> tagSet.noteUnanswered());
-        assertNull(refusal(ALICE, WRITE), "the governor delays it");
-        assertEquals(0.5, factor());
-    }
-
     /** A request is refused if and only if it would write to a topic of clients with a factor of 0. */
     @Test
     void anyRequestIsRefusedIfOneOfItsTopicsIsPausedAndOnlyThen() throws IOException {

@@ -83,18 +83,23 @@ class NodeQuotasTest {
         assertEquals(5000, limitOf("known"));
     }
 
-    /** By topic, clients without answers and without a baseline share the pool only while they write to a throttled topic. */
+    /** No client is delayed but by its own quota. One that wants no answers (acks=0) has its turns like the others: the broker never asks for its request quota. */
     @Test
-    void byTopicOnlyThoseThatWroteToAThrottledTopicShareAPool() {
-        quotas.tagSets(PRODUCE).find("", "idle").noteUnanswered();
+    void whereRequestsAreAdmittedEachClientHasItsOwnTagsAndTakesItsTurns() {
+        for (int request = 0; request < 5; request++) {
+            quotas.tags(PRODUCE, ALICE, "known");
+        }
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> 0, 0);
+        for (String clientId : List.of("known", "idle", "new")) {
+            assertEquals(Tags.of("", clientId), quotas.tags(PRODUCE, ALICE, clientId));
+            assertNotNull(quotas.admitted(ALICE, clientId, 0.5));
+        }
+        assertNull(quotas.admitted(new KafkaPrincipal("User", "admin"), "any", 0.5), "an exempt principal is not held");
         quotas.decision().publish(EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, State.THROTTLE, 0.5, new TopicFactors(Map.of("orders", 0.5), 1),
             false, "b", 1, null), Mode.ENFORCE, System.nanoTime() + 60_000_000_000L, State.PAUSE));
         quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> 0, 0);
-        assertEquals(Tags.of("", "idle"), quotas.tags(PRODUCE, ALICE, "idle"));
-        quotas.admitted(ALICE, "idle", 0.5);
-        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "idle"));
-        quotas.paused(ALICE, "idle");
-        assertEquals(Tags.of("", "idle"), quotas.tags(PRODUCE, ALICE, "idle"), "the fence refuses what it writes to a paused one");
+        assertEquals(Tags.of("", "idle"), quotas.tags(PRODUCE, ALICE, "idle"), "by topic, too");
     }
 
     @Test

@@ -48,33 +48,6 @@ class TagSetMemoTest {
     }
 
     @Test
-    void aClientIsKnownByPrincipalAndClientId() {
-        TagSetMemo.Known known = new TagSetMemo.Known(ALICE, "app", tagSet("app"));
-        assertTrue(known.is(new KafkaPrincipal("User", "alice"), new String("app")));
-        assertFalse(known.is(ALICE, "app2"));
-        assertFalse(known.is(new KafkaPrincipal("User", "bob"), "app"));
-    }
-
-    /** One answer settles it, and so does a number of requests in a row without any. */
-    @Test
-    void whetherAClientWantsAnswersIsSettledByWhatItGets() {
-        TagSetMemo.Known asking = new TagSetMemo.Known(ALICE, "app", tagSet("app"));
-        assertFalse(asking.isAnsweringKnown());
-        asking.unanswered();
-        asking.answered();
-        assertTrue(asking.isAnsweringKnown());
-        assertFalse(asking.tagSet().unanswered(), "one may be by a fault");
-
-        TagSetMemo.Known silent = new TagSetMemo.Known(ALICE, "silent", tagSet("silent"));
-        for (int request = 1; request < TagSetMemo.UNANSWERED; request++) {
-            silent.unanswered();
-            assertFalse(silent.isAnsweringKnown() || silent.tagSet().unanswered(), "after " + request);
-        }
-        silent.unanswered();
-        assertTrue(silent.isAnsweringKnown() && silent.tagSet().unanswered());
-    }
-
-    @Test
     void nothingOutlivesAChange() {
         remember(ALICE, "app");
         memo.forget();

@@ -56,13 +56,6 @@ class TagSetTest {
     }
 
     @Test
-    void itIsKnownWhoWantsNoAnswers() {
-        assertFalse(tagSet.unanswered());
-        tagSet.noteUnanswered();
-        assertTrue(tagSet.unanswered());
-    }
-
-    @Test
     void itsClaimIsMadeOnce() {
         Claim claim = tagSet.claim();
         assertNotNull(claim);
