@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 
 from bench.figures import SegmentsCost
-from kquota.core.contents import ContentsCount
 from kquota.core.segments import BrokerRules, topic_rules
+from kquota.core.topic_sizes import ContentsCount
 from kquota.observe.segments import FILES_PER_SECOND, SegmentLook
 
 _PARTITIONS_OF_A_TOPIC = 10

@@ -12,12 +12,12 @@ from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from kquota.core.admission import Counters
 from kquota.core.limits import Limit, LimitType
+from kquota.core.record_verifier import ReplayGuard
 from kquota.core.records import REGULAR
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
-from kquota.daemon.signing import Seal
+from kquota.daemon.signing import RecordSigner
 from kquota.publish.delivery import Headers
 from kquota.publish.documents import to_json
 from kquota.publish.producer import PRODUCER_PROPERTIES
@@ -92,7 +92,7 @@ def signatures(
     for broker_id in broker_ids:
         own = authority.issue(f"signer-{broker_id}", uris=[f"kquota://*/agent/{broker_id}"])
         files = SigningFiles(own.certificate, own.key, authority.certificate)
-        seals[broker_id] = Seal(FileSigner(files, broker_id), topic, Counters())
+        seals[broker_id] = RecordSigner(FileSigner(files, broker_id), topic, ReplayGuard())
     return lambda broker_id, value: seals[broker_id].headers(
         str(broker_id).encode(), value, cluster_id, partitions
     )

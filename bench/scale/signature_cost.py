@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.scale.figures import SignatureCost
 from bench.scale.reports import header_bytes, report, signatures
-from kquota.core.admission import Admission, Signed
+from kquota.core.record_verifier import RecordVerifier, Signed
 from kquota.core.records import RawRecord
 from kquota.core.signing import SigningMode
 from kquota.fold.misplaced import partition_of
@@ -25,7 +25,7 @@ def measure_signature(volumes: int) -> SignatureCost:
     with tempfile.TemporaryDirectory() as folder:
         authority = CertificateAuthority(Path(folder))
         sign = signatures(authority, _CLUSTER_ID, _TOPIC, _PARTITIONS, _BROKERS)
-        admission = Admission(SigningMode.REQUIRED, _TOPIC, AuthorityFile(authority.certificate))
+        admission = RecordVerifier(SigningMode.REQUIRED, _TOPIC, AuthorityFile(authority.certificate))
         admission.cluster_id, now = _CLUSTER_ID, datetime.now(UTC)
         signing, verifying, header_sizes = list[float](), list[list[float]](), list[int]()
         for broker_id in _BROKERS:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kquota.core.admission import Counters
+from kquota.core.record_verifier import ReplayGuard
 from kquota.core.timestamps import format_utc
-from kquota.daemon.signing import Seal
+from kquota.daemon.signing import RecordSigner
 from kquota.signing.signer import FileSigner, SigningFiles
 from testbed.hosts.fleet import Fleet
 from testbed.hosts.rollout import REPOSITORY, applied, journal, now, play, run_ansible, wait_for
@@ -141,7 +141,7 @@ class Thief:
         self._report = json.loads(own[-1] or b"{}")
         signer = FileSigner(SigningFiles(*pair, folder / "signers.pem"), broker_id)
         ahead = round(time.time() * 1000) + 3_600_000  # of the counter of the agent
-        self._seal = Seal(signer, USAGE_TOPIC, Counters(), ahead)
+        self._seal = RecordSigner(signer, USAGE_TOPIC, ReplayGuard(), ahead)
 
     def report_full(self) -> None:
         report = self._report

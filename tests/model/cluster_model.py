@@ -21,7 +21,7 @@ from kquota.core.decision import Decision, FallbackAction, Scope, State, Undeter
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import Hold, HoldAction, HoldEvent, Note, TombstoneEvent, UsageEvent
+from kquota.core.records import Hold, HoldAction, HoldEvent, OrderTerms, TombstoneEvent, UsageEvent
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import BrokerHistory, ClusterView, NoRecord
 
@@ -281,7 +281,7 @@ class Model:
             TOLERANCE, brokers={j: history_of(entry) for j, entry in enumerate(known) if entry != Known()}
         )
         if hold is not None:
-            view.fold(HoldEvent(Hold(HoldAction(hold[0]), Note(now + hold[1] * TICK, "", ""))), now)
+            view.fold(HoldEvent(Hold(HoldAction(hold[0]), OrderTerms(now + hold[1] * TICK, "", ""))), now)
         own = None if look is None else _record(look)
         return self.decide(view, Situation(active, joining, i, own, causes), self.settings, now)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kquota.core.decision import Decision
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.policy import PolicySettings, Situation
 from kquota.core.view import ClusterView
-from kquota.core.vouching import ListedBrokers
 from tests.model.cluster_model import (
     FULL,
     NOW,

@@ -15,11 +15,11 @@ import pytest
 
 from kquota.core.decision import Cause, Decision, FallbackAction, Scope, State
 from kquota.core.latch import latch_volumes
+from kquota.core.limit_breaches import LimitBreach, Votes
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.topic_scope import Topics, narrowed
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import BrokerHistory, ClusterView
-from kquota.core.votes import Vote, Votes
 from tests.model.cluster_model import Model
 from tests.model.exploration import INVARIANTS, Explored, Violated, explore
 
@@ -144,7 +144,7 @@ def ignore_the_own_look(
     return decide(view, replace(situation, own=None), settings, now)
 
 
-def narrow(view: ClusterView, decision: Decision, trust: Callable[[Vote], Topics | None]) -> Decision:
+def narrow(view: ClusterView, decision: Decision, trust: Callable[[LimitBreach], Topics | None]) -> Decision:
     """Return the decision with a scope of all records, whatever their age."""
     votes = [v for i in view.brokers for v in _votes(view, i, decision.decided_at)]
     wide = (Cause.FALLBACK, Cause.HOLD)

@@ -11,21 +11,21 @@ from typing import Any, Self
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
 from kquota.core.decision import UndeterminedCause
+from kquota.core.known_brokers import vouched_in_reports
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import REVOKED_AGAIN, Reading
 from kquota.core.records import Event, RefusedEvent, TopicKind
 from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
+from kquota.core.topic_replay import REVOKED_AGAIN, TopicReplay
 from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
-from kquota.core.vouching import vouched_in_reports
+from kquota.daemon.event_queue import EventQueue
 from kquota.daemon.folding import fold_records
-from kquota.daemon.inbox import Inbox
 from kquota.daemon.inputs import Arrival
-from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge, hand_over, take_portion
+from kquota.daemon.kafka_side import KafkaEvent, KafkaState, hand_over, take_portion
 from kquota.daemon.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
 from kquota.daemon.report import Folded
-from kquota.daemon.signing import admission_of, signing_problems
+from kquota.daemon.signing import signing_problems, verifier_of
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
@@ -60,14 +60,14 @@ class ClusterLook:
             SettingsError: the authorities of signed records can't be read.
             OSError: no client can be started.
         """
-        admission, topics = admission_of(settings), settings.topics
-        orders_admission = None if admission is None else admission.of_topic(topics.orders.name)
+        verifier, topics = verifier_of(settings), settings.topics
+        orders_verifier = None if verifier is None else verifier.of_topic(topics.orders.name)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        self._inbox: Inbox[KafkaEvent] = Inbox()
+        self._inbox: EventQueue[KafkaEvent] = EventQueue()
         self._admin = AdminConnection(properties)
-        orders = OrdersKnowledge(topics.orders.name, orders_admission)
-        self._knowledge = KafkaKnowledge(topics.usage.name, admission=admission, orders=orders)
-        begins = None if admission is None else lambda: self._knowledge.active_brokers is not None
+        orders = OrdersKnowledge(topics.orders.name, orders_verifier)
+        self._knowledge = KafkaState(topics.usage.name, verifier=verifier, orders=orders)
+        begins = None if verifier is None else lambda: self._knowledge.active_brokers is not None
         self._reader = TopicReader(
             properties,
             self._admin,
@@ -81,8 +81,8 @@ class ClusterLook:
         self._policy = PolicySettings(settings.fallback_action, staleness, settings.scope)
         self._release_margin = settings.release_margin_ratio
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._orders = OrdersFold(tolerance, orders_admission)
-        self._reading = Reading(tolerance, admission, self._orders.reading)
+        self._orders = OrdersFold(tolerance, orders_verifier)
+        self._reading = TopicReplay(tolerance, verifier, self._orders.reading)
         self._settings = settings
         self._refused = dict[tuple[TopicKind, bytes | None], RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
@@ -120,7 +120,7 @@ class ClusterLook:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
         last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
         refused = [refused_sentence(one) for one in self._refused.values()]
-        signing = signing_problems(self._settings, self._knowledge.admission, datetime.now(UTC))
+        signing = signing_problems(self._settings, self._knowledge.verifier, datetime.now(UTC))
         return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
 
     def wait(self, timeout_seconds: float, active_broker: int | None = None) -> bool:
@@ -151,7 +151,7 @@ class ClusterLook:
                 self._reader.read_again(topic, REVOKED_AGAIN)
         self._inbox.wait(timeout_seconds)
         deadline = time.monotonic() + _TAKE_SECONDS
-        while events := list(take_portion(self._inbox, self._knowledge.admission)):
+        while events := list(take_portion(self._inbox, self._knowledge.verifier)):
             self._take_all(events)
             if time.monotonic() >= deadline:
                 return

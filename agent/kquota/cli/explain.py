@@ -11,7 +11,6 @@ from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, rea
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import CLIENT_NAME, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.contents import expiry_sentence
 from kquota.cli.local_state import (
     broken_glass,
     cluster_topics,
@@ -20,9 +19,10 @@ from kquota.cli.local_state import (
     local_document,
 )
 from kquota.cli.relief_inflow import measure_inflow
+from kquota.cli.topic_sizes import expiry_sentence
 from kquota.core.decision import Mode, State
+from kquota.core.limit_breaches import Resource
 from kquota.core.sentences import bytes_to_free
-from kquota.core.votes import Resource
 from kquota.core.warnings import printed
 from kquota.display.relief_view import inflow_text
 from kquota.display.status_view import observes

@@ -20,11 +20,11 @@ from kquota.cli.configuration import (
     broker_of,
     settings_of,
 )
-from kquota.cli.contents import contents_document, show_expiry, show_topics
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
+from kquota.cli.topic_sizes import contents_document, show_expiry, show_topics
 from kquota.core.strict_json import printable
-from kquota.daemon.signing import admission_of, signing_warnings
+from kquota.daemon.signing import signing_warnings, verifier_of
 from kquota.daemon.web_access import look_at_web_config
 from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
@@ -123,7 +123,7 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     try:
         if (problem := look_at_properties(ClientProperties(settings.librdkafka(), broker_id))) is not None:
             warnings.append(problem)
-        admission_of(settings)
+        verifier_of(settings)
         warnings += signing_warnings(settings, broker_id, datetime.now(UTC))
         if settings.metrics.web_config_file is not None:
             look_at_web_config(settings.metrics.web_config_file)

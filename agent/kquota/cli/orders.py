@@ -19,7 +19,7 @@ from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of,
 from kquota.cli.operator_config import CommandConfigOption, OperatorConfig, operator_config
 from kquota.cli.output import fail
 from kquota.cli.planned_stop import await_lease, beyond_the_lease
-from kquota.core.admission import Admission
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import (
     HOLD_KEY,
     LONGEST_ACTOR,
@@ -31,7 +31,7 @@ from kquota.core.records import (
     Hold,
     HoldAction,
     MalformedEvent,
-    Note,
+    OrderTerms,
     RawRecord,
     RefusedEvent,
     TopicKind,
@@ -44,7 +44,7 @@ from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.view import NoRecord
-from kquota.daemon.signing import OrderNotSigned, OrderSeal, admission_of
+from kquota.daemon.signing import OrderNotSigned, OrderSeal, verifier_of
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.documents import to_json
@@ -77,7 +77,7 @@ def _holds(action: HoldAction) -> Callable[[str, str, Path, Path | None, str | N
         actor: ActorOption = None,
     ) -> None:
         note = note_of(duration, reason, actor)
-        desk = Desk.of(config, command_config)
+        desk = OrderWriter.of(config, command_config)
         desk.publish(HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
         typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
 
@@ -99,7 +99,7 @@ def hold_release(
     actor: ActorOption = None,
 ) -> None:
     """End a hold now."""
-    Desk.of(config, command_config).withdraw(HOLD_KEY, reason, actor)
+    OrderWriter.of(config, command_config).withdraw(HOLD_KEY, reason, actor)
     typer.echo("the hold is released")
 
 
@@ -113,7 +113,7 @@ def quarantine(
     actor: ActorOption = None,
 ) -> None:
     """Take a broker's vote, except on itself: for one whose reports can't be trusted."""
-    desk = Desk.of(config, command_config)
+    desk = OrderWriter.of(config, command_config)
     _order(BrokerOrder.QUARANTINE, broker_id, duration, reason, end, desk, actor)
 
 
@@ -134,7 +134,7 @@ def maintenance(
     Waits until the lease of this host's decision runs for the given time, a day at most. Exits with 1 if it
     does not: then don't stop the agent yet.
     """
-    desk = Desk.of(config, command_config)
+    desk = OrderWriter.of(config, command_config)
     settings = desk.settings
     here = broker_id_of(settings)
     broker = here if broker_id is None else broker_id
@@ -163,7 +163,7 @@ def decommission(
     Where the last report is fresh, this waits for another one until it is stale.
     """
     author = author_of(reason, actor)
-    desk = Desk.of(config, command_config)
+    desk = OrderWriter.of(config, command_config)
     if not force:
         _refuse_alive(desk.settings, broker_id)
     desk.publish(decommission_key(broker_id), {"Reason": reason, "Actor": author}, author, reason)
@@ -176,9 +176,9 @@ def _order(
     duration: str,
     reason: str,
     end: bool,
-    desk: Desk,
+    desk: OrderWriter,
     actor: str | None,
-) -> Note | None:
+) -> OrderTerms | None:
     """Give the order, or end it; return the order."""
     key = order_key(order, broker_id)
     if end:
@@ -204,13 +204,13 @@ def length_of(duration: str, option: str) -> timedelta:
     return length
 
 
-def note_of(duration: str, reason: str, actor: str | None) -> Note:
+def note_of(duration: str, reason: str, actor: str | None) -> OrderTerms:
     """Return the end of an order, its reason and its author; end with a usage error where one is wrong."""
     length = length_of(duration, "--for")
     author = author_of(reason, actor)
     # Readers count from the time at which a broker appends the record, and its clock may be behind.
     until = datetime.now(UTC) + min(length, LONGEST_ORDER - _CLOCK_TOLERANCE)
-    return Note(until, reason, author)
+    return OrderTerms(until, reason, author)
 
 
 def author_of(reason: str, actor: str | None) -> str:
@@ -230,14 +230,14 @@ def user() -> str:
     return f"{name}@{socket.gethostname()}"
 
 
-class Desk:
+class OrderWriter:
     """Where orders are given: the topic by the agent's configuration, the credentials by the operator's."""
 
     def __init__(self, settings: Settings, operator: OperatorConfig) -> None:
         self.settings, self._operator = settings, operator
 
     @classmethod
-    def of(cls, config: Path, command_config: Path | None) -> Desk:
+    def of(cls, config: Path, command_config: Path | None) -> OrderWriter:
         """Read both configurations, or end with their problems."""
         settings = settings_of(config)
         return cls(settings, operator_config(command_config, settings))
@@ -258,7 +258,7 @@ class Desk:
         seal = OrderSeal(settings, operator.files, operator.path, key.encode(), value)
         sign = None if settings.signing.mode is SigningMode.OFF else seal.headers
         try:
-            admission = admission_of(settings)
+            verifier = verifier_of(settings)
             properties = ClientProperties(operator.options, CLIENT_NAME)
             result = publish_operator_record(properties, topic, key.encode(), value, headers, sign=sign)
         except (ConfigurationError, SettingsError) as error:
@@ -269,21 +269,23 @@ class Desk:
             typer.echo(f"warning: {seal.warning}", err=True)
         if isinstance(result, KafkaFailure):
             fail(f"nothing was ordered: {result.sentence}")
-        if (refusal := _refusal(result, key, value, admission)) is not None:
+        if (refusal := _refusal(result, key, value, verifier)) is not None:
             fail(f"the order is in topic {topic}, and agents do not obey it: {refusal}")
 
 
-def _refusal(published: Published, key: str, value: bytes | None, admission: Admission | None) -> str | None:
+def _refusal(
+    published: Published, key: str, value: bytes | None, verifier: RecordVerifier | None
+) -> str | None:
     """Return why agents do not take this record, by their own judgement; None where they do.
 
     It can't be known before: their measure is the time at which a broker appended the record.
     """
     at_ms, place, headers = published.appended_ms, published.partition, tuple(published.headers)
     record = RawRecord(key.encode(), value, at_ms, place, headers, TopicKind.ORDERS)
-    if admission is None:
+    if verifier is None:
         event: Event | None = read_record(record)
     else:
-        judge = admission.of_topic(published.topic)
+        judge = verifier.of_topic(published.topic)
         judge.cluster_id = published.cluster_id
         event = judge.read(record, datetime.now(UTC))
     if isinstance(event, RefusedEvent):

@@ -17,7 +17,7 @@ from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # 
 from kquota.cli import exit_codes
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.operator_config import CommandConfigOption, operator_config
-from kquota.cli.orders import ActorOption, Desk, length_of, note_of
+from kquota.cli.orders import ActorOption, OrderWriter, length_of, note_of
 from kquota.cli.output import fail, print_json
 from kquota.cli.relief_elsewhere import with_others
 from kquota.cli.relief_inflow import measure_inflow
@@ -32,7 +32,7 @@ from kquota.cli.relief_look import (
 )
 from kquota.cli.relief_run import ReliefRun, ReliefStopped
 from kquota.core.inflow import THROTTLED_RATE
-from kquota.core.records import Note, relief_key
+from kquota.core.records import OrderTerms, relief_key
 from kquota.core.relief import Option, StepKind, breaches_again, is_spared
 from kquota.core.relief_moves import MOVES, reassignment, replayed, topics_of
 from kquota.core.relief_options import ranked
@@ -181,7 +181,7 @@ def _plan(
     wanted: str | None,
     command_config: Path | None,
     number: int,
-    note: Note,
+    note: OrderTerms,
     after: timedelta | None,
 ) -> None:
     volume = _volume(settings, wanted)
@@ -283,7 +283,7 @@ class _Work:
         if plan.moves:
             fail(f"{path} is for Kafka's own tool: {_command(settings, path, plan)}", exit_codes.USAGE)
         self._settings, self._volume, self._path = settings, volume, path
-        self._desk = Desk(settings, operator_config(command_config, settings))
+        self._desk = OrderWriter(settings, operator_config(command_config, settings))
         self._connection = connect(settings, command_config, as_operator=True)
         cluster = self._connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
@@ -317,7 +317,7 @@ class _Work:
         try:
             run.check()
             plan = run.plan
-            note = Note(datetime.now(UTC) + shown, plan.reason, plan.author)
+            note = OrderTerms(datetime.now(UTC) + shown, plan.reason, plan.author)
             self._desk.publish(relief_key(plan.id), note.to_document(), plan.author, plan.reason)
             is_enough = run.apply()
         except ReliefStopped as stopped:

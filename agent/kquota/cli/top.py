@@ -14,8 +14,8 @@ from rich.text import Text
 from kquota.applied.clients import ClientFigures, ClientUse, GroupUse
 from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
-from kquota.cli.contents import contents_document, show_topics
 from kquota.cli.output import fail, print_json
+from kquota.cli.topic_sizes import contents_document, show_topics
 from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 
-from kquota.core.records import Hold, Note
+from kquota.core.limit_breaches import Resource
+from kquota.core.records import Hold, OrderTerms
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import NoScope, TopicScope
-from kquota.core.votes import Resource
 
 SCHEMA_VERSION = 1
 FACTOR_DECIMALS = 6
@@ -162,8 +162,8 @@ class Decision:
     ``undetermined`` names the brokers that are not known. ``covered`` are the silent brokers that need no
     fallback, in order of their ids. ``scope`` has the headroom of each topic, None where all are held alike;
     ``no_scope`` is the reason for that, where the policy's scope is the volume. ``unvouched`` are the brokers
-    whose reports do not count (:mod:`kquota.core.vouching`). ``overridden`` are volumes over a hard limit,
-    the worst ``MAX_LISTED`` at most, although which a hold is open.
+    whose reports do not count (:mod:`kquota.core.known_brokers`). ``overridden`` are volumes over a hard
+    limit, the worst ``MAX_LISTED`` at most, although which a hold is open.
     """
 
     headroom: Fraction
@@ -272,6 +272,6 @@ def _hold_document(hold: Hold | None) -> Mapping[str, object] | None:
     return {"action": hold.action.value, **note_document(hold.note)}
 
 
-def note_document(note: Note) -> dict[str, object]:
+def note_document(note: OrderTerms) -> dict[str, object]:
     """Return the JSON form of an order's note in files of ours; records have keys of another spelling."""
     return {"until": format_utc(note.until), "reason": note.reason, "actor": note.actor}

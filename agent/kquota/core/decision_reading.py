@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import TypeVar
 
 from kquota.core.decision import Cause, Covered, Decision, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.limit_breaches import Resource
 from kquota.core.limits import exact_number
-from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.records import Hold, HoldAction, OrderTerms
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.topic_scope import TopicScope
-from kquota.core.votes import Resource
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -85,7 +85,9 @@ def _hold(value: object) -> Hold | None:
         return None
     if not isinstance(value, Mapping):
         raise MalformedDecision("hold is neither null nor an object")
-    note = Note(_moment(value, "until"), printable(_text(value, "reason")), printable(_text(value, "actor")))
+    note = OrderTerms(
+        _moment(value, "until"), printable(_text(value, "reason")), printable(_text(value, "actor"))
+    )
     return Hold(_one_of(HoldAction, value, "action"), note)
 
 

@@ -13,8 +13,8 @@ from kquota.core.records import (
     DecommissionEvent,
     Hold,
     HoldEvent,
-    Note,
     OrderEvent,
+    OrderTerms,
     ReliefEvent,
 )
 from kquota.core.usage import UsageRecord
@@ -30,9 +30,9 @@ class Orders:
     """The last order of each key; None for one that was withdrawn."""
 
     hold: Hold | None = None
-    notes: dict[tuple[BrokerOrder, int], Note | None] = field(default_factory=dict)
+    notes: dict[tuple[BrokerOrder, int], OrderTerms | None] = field(default_factory=dict)
     decommissions: dict[int, Decommission] = field(default_factory=dict)
-    reliefs: dict[str, Note] = field(default_factory=dict)
+    reliefs: dict[str, OrderTerms] = field(default_factory=dict)
 
     def fold(self, event: OrderEvent, now: datetime) -> bool:
         """Take in an order; return whether there was room for it."""
@@ -72,12 +72,12 @@ class Orders:
         """Return the hold that has not yet ended."""
         return self.hold if self.hold is not None and self.hold.note.in_force(now) else None
 
-    def in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
+    def in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> OrderTerms | None:
         """Return the order about a broker that has not yet ended."""
         note = self.notes.get((order, broker_id))
         return note if note is not None and note.in_force(now) else None
 
-    def all_in_force(self, now: datetime) -> Iterator[tuple[BrokerOrder, int, Note]]:
+    def all_in_force(self, now: datetime) -> Iterator[tuple[BrokerOrder, int, OrderTerms]]:
         """Yield the orders about single brokers that have not yet ended, by order and broker."""
         for order, broker_id in sorted(self.notes):
             note = self.in_force(order, broker_id, now)
@@ -89,11 +89,11 @@ class Orders:
         decommission = self.decommissions.get(broker_id)
         return decommission is not None and (record.appended_at or record.snapshot_at) <= decommission.at
 
-    def reliefs_in_force(self, now: datetime) -> dict[str, Note]:
+    def reliefs_in_force(self, now: datetime) -> dict[str, OrderTerms]:
         """Return the relief plans that have not yet ended, by id."""
         return {key: note for key, note in sorted(self.reliefs.items()) if note.in_force(now)}
 
-    def _fold_relief(self, plan_id: str, note: Note | None, now: datetime) -> bool:
+    def _fold_relief(self, plan_id: str, note: OrderTerms | None, now: datetime) -> bool:
         if note is None:
             self.reliefs.pop(plan_id, None)
             return True

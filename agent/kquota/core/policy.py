@@ -28,13 +28,13 @@ from kquota.core.decision import (
     Undetermined,
     UndeterminedCause,
 )
+from kquota.core.known_brokers import unvouched
+from kquota.core.limit_breaches import Votes, breaches, holding, without_topics, worse_votes
 from kquota.core.own_clock import own_clock_behind
 from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import BrokerOrder, Hold, HoldAction
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, NoRecord
-from kquota.core.votes import Votes, breaches, holding, without_topics, worse_votes
-from kquota.core.vouching import unvouched
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -58,7 +58,7 @@ class Situation:
     the broker that decides, ``own`` its fresh look at its own disks (which may only tighten).
     ``cluster_causes`` give the reasons why the records may be incomplete. ``known_brokers`` are those that
     the cluster has listed; None if that can't be said of all, and then every report counts
-    (:mod:`kquota.core.vouching`).
+    (:mod:`kquota.core.known_brokers`).
     """
 
     active_brokers: frozenset[int] | None

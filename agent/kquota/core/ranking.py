@@ -8,8 +8,8 @@ from fractions import Fraction
 from heapq import nsmallest
 
 from kquota.core.decision import Cause, Reason
+from kquota.core.limit_breaches import Basis, LimitBreach, Resource, Votes
 from kquota.core.topic_scope import NoScope, TopicScope, narrowed
-from kquota.core.votes import Basis, Resource, Vote, Votes
 
 _CAUSE_ORDER = {cause: rank for rank, cause in enumerate(Cause)}
 
@@ -85,7 +85,7 @@ def volumes_of(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
     return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
 
 
-def _key(broker_id: int, vote: Vote) -> tuple[float, Fraction, Basis, int, str, Resource]:
+def _key(broker_id: int, vote: LimitBreach) -> tuple[float, Fraction, Basis, int, str, Resource]:
     return vote.approximate, vote.headroom, vote.basis, broker_id, vote.volume, vote.resource
 
 

@@ -61,7 +61,7 @@ class BrokerOrder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class OrderTerms:
     """The author of an order, its reason, and its end.
 
     The author of a signed order is its signer. Then ``typed`` is the name in its value, if that is another
@@ -93,7 +93,7 @@ class Hold:
     """An operator's hold on the whole cluster."""
 
     action: HoldAction
-    note: Note
+    note: OrderTerms
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form."""
@@ -158,7 +158,7 @@ class BrokerOrderEvent:
 
     order: BrokerOrder
     broker_id: int
-    note: Note | None
+    note: OrderTerms | None
     signer: str | None = None
 
 
@@ -176,7 +176,7 @@ class ReliefEvent:
     """A relief plan changes settings of topics, or (None) has given them back."""
 
     plan_id: str
-    note: Note | None
+    note: OrderTerms | None
     signer: str | None = None
 
 
@@ -363,7 +363,7 @@ def _document(value: RawValue) -> dict[str, object]:
     return document
 
 
-def _note(document: dict[str, object], writing: _Writing) -> Note:
+def _note(document: dict[str, object], writing: _Writing) -> OrderTerms:
     """An order without an end is refused: a forgotten order must end by itself."""
     try:
         until = parse_utc(document.get("Until"))
@@ -371,7 +371,7 @@ def _note(document: dict[str, object], writing: _Writing) -> Note:
         raise MalformedRecord(f"Until: {error}") from None
     if writing.topic is not None and until - _appended_at(writing) > LONGEST_ORDER:
         raise MalformedRecord(f"Until: must be at most {LONGEST_ORDER.days} days after the order was given")
-    return Note(until, *_words(document, writing))
+    return OrderTerms(until, *_words(document, writing))
 
 
 def _decommission(document: dict[str, object], writing: _Writing) -> Decommission:

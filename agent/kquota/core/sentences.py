@@ -22,12 +22,12 @@ from kquota.core.decision import (
     UndeterminedCause,
     written_factor,
 )
+from kquota.core.limit_breaches import Resource
 from kquota.core.limits import Bounds
 from kquota.core.ranking import volumes_of
 from kquota.core.records import Hold, MalformedEvent, Refusal, RefusedEvent
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import NoScope
-from kquota.core.votes import Resource
 
 _MOST_NAMED = 5
 _CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"

@@ -60,7 +60,7 @@ class SigningMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SignatureHeaders:
     """The headers of a signed record: nothing of them is verified."""
 
     signature: bytes
@@ -131,7 +131,7 @@ def signed_bytes(
     return head + numbers + (b"\0" if value is None else b"\1" + value)
 
 
-def read_claim(headers: RecordHeaders) -> Claim | Refusal:
+def read_claim(headers: RecordHeaders) -> SignatureHeaders | Refusal:
     """Return the claim of a record's headers; UNSIGNED where it has none of ours."""
     found: dict[str, bytes] = {}
     for name, value in headers:
@@ -149,7 +149,7 @@ def read_claim(headers: RecordHeaders) -> Claim | Refusal:
         or (number := int.from_bytes(counter, "big")) > MAX_COUNTER
     ):
         return Refusal.WRONG_SIGNATURE
-    return Claim(signature, certificate, number)
+    return SignatureHeaders(signature, certificate, number)
 
 
 def writer_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from kquota.core.records import Note
+from kquota.core.records import OrderTerms
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView
 
@@ -16,7 +16,7 @@ class StandingOrder:
     """An order in force: ``hold`` with its action, ``relief`` with its plan there, or one about a broker."""
 
     order: str
-    note: Note
+    note: OrderTerms
     action: str = ""
     broker_id: int | None = None
 

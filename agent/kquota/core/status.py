@@ -8,7 +8,7 @@ from fractions import Fraction
 from kquota.core.decision import Covered, Decision, Mode, decision_document, note_document, written_factor
 from kquota.core.inodes import Inodes
 from kquota.core.policy import Situation
-from kquota.core.records import BrokerOrder, Note
+from kquota.core.records import BrokerOrder, OrderTerms
 from kquota.core.sentences import decision_sentence, what_ends_it
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import orders_in_force
@@ -141,5 +141,5 @@ def _inodes(inodes: Inodes) -> dict[str, object]:
     }
 
 
-def _note(note: Note | None) -> dict[str, object] | None:
+def _note(note: OrderTerms | None) -> dict[str, object] | None:
     return None if note is None else note_document(note)

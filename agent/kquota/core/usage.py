@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from kquota.core.fill import seconds_until
 from kquota.core.inodes import Inodes
+from kquota.core.limit_breaches import LimitBreach, Resource, Votes, sorted_votes
 from kquota.core.limits import Limit, LimitPair, Ratio
-from kquota.core.silence import reaches_after, vote_after
+from kquota.core.stale_growth_bound import reaches_after, vote_after
 from kquota.core.topic_scope import Topics
-from kquota.core.votes import Resource, Vote, Votes, sorted_votes
 
 
 class VolumeStatus(StrEnum):
@@ -112,7 +112,7 @@ class Volume(NamedTuple):
             seconds_until(float(bounds.hard_bytes), self.consumed_bytes, rate),
         )
 
-    def vote(self, *, away: bool = False) -> Vote | None:
+    def vote(self, *, away: bool = False) -> LimitBreach | None:
         """Return the volume's vote in the decision; None if it has no vote, or nothing to vote for.
 
         ``away`` means that its broker is inactive: it no longer runs on without an offline volume, and a
@@ -126,11 +126,11 @@ class Volume(NamedTuple):
             counts = self.latched or self.capacity_bytes > 0 or self.status is not _FAILED
             if not counts:
                 return None
-            return Vote.at_hard(self.name, self.topics, by_latch=left > 0, resource=resource)
+            return LimitBreach.at_hard(self.name, self.topics, by_latch=left > 0, resource=resource)
         # of a failed volume only a breach counts
         if left == of or self.status is _FAILED:
             return None
-        return Vote.over_soft(left, of, self.name, self.topics, resource=resource)
+        return LimitBreach.over_soft(left, of, self.name, self.topics, resource=resource)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class UsageRecord:
     ``signer`` has signed it, with the ``certificate`` of that fingerprint; None if it is not signed, or if
     signatures are not looked at.
     ``listed`` are inactive brokers that its agent has seen in the cluster's list, None if it names none
-    (:mod:`kquota.core.vouching`). ``size_bytes`` is the length of the value that it was read from.
+    (:mod:`kquota.core.known_brokers`). ``size_bytes`` is the length of the value that it was read from.
     """
 
     snapshot_at: datetime

@@ -21,8 +21,8 @@ from kquota.core.records import (
     HoldEvent,
     IgnoredEvent,
     MalformedEvent,
-    Note,
     OrderEvent,
+    OrderTerms,
     Refusal,
     RefusedEvent,
     ReliefEvent,
@@ -380,7 +380,7 @@ class ClusterView:
         """Return the hold that has not yet ended."""
         return self.orders.hold_in_force(now)
 
-    def order_in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
+    def order_in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> OrderTerms | None:
         """Return the order about a broker that has not yet ended."""
         return self.orders.in_force(order, broker_id, now)
 

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kquota.core.admission import Counters
-from kquota.core.reading import REVOKED_AGAIN
+from kquota.core.record_verifier import ReplayGuard
 from kquota.core.records import LONGEST_ORDER
 from kquota.core.signing import ORDERS_TOLERANCE_MS
-from kquota.daemon.contents import ContentsWatch
+from kquota.core.topic_replay import REVOKED_AGAIN
+from kquota.daemon.active_problems import ActiveProblem, ActiveProblems
+from kquota.daemon.broker_host import BrokerHost
 from kquota.daemon.cordon import LogDirCordon
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_messages import CycleMessages
@@ -22,20 +23,19 @@ from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.leaders import LeaderWatch
 from kquota.daemon.listed import listed_brokers
-from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
 from kquota.daemon.signing import (
     OwnCertificate,
-    Seal,
-    admission_of,
+    RecordSigner,
     own_certificate,
     signer_of,
     signing_troubles,
+    verifier_of,
 )
 from kquota.daemon.state_writer import StateWriter
-from kquota.daemon.troubles import Trouble, TroubleTable
+from kquota.daemon.topic_sizes import ContentsWatch
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import Kind
@@ -85,8 +85,8 @@ class Agent:
         self.broker_id = _broker_id(settings, properties)
         self._messages = CycleMessages(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
-        self._troubles = TroubleTable()
-        self._counters, self._orders_counters = Counters(), Counters()
+        self._troubles = ActiveProblems()
+        self._counters, self._orders_counters = ReplayGuard(), ReplayGuard()
         self._orders_kept: int | None = None
         self._is_calm = False
         self._connect(settings, properties, state)
@@ -97,8 +97,8 @@ class Agent:
             Moment.now(self._boot_clock),
             granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
-            admission=self._kafka.knowledge.admission,
-            orders_admission=self._kafka.knowledge.orders.admission,
+            verifier=self._kafka.knowledge.verifier,
+            orders_verifier=self._kafka.knowledge.orders.verifier,
             listed=listed_brokers(state),
         )
         self._history = HistoryRecorder(
@@ -132,8 +132,8 @@ class Agent:
         for watch in watches:
             watch.close()
         _close(kafka, local)
-        admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
-        self._cycle.configure(settings, self._local, *admissions)
+        verifiers = self._kafka.knowledge.verifier, self._kafka.knowledge.orders.verifier
+        self._cycle.configure(settings, self._local, *verifiers)
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
     def remember_configuration(self, good: GoodConfiguration) -> None:
@@ -169,7 +169,7 @@ class Agent:
         if self._seal is not None:
             self._local.remember_counter(self._seal.last, moment)
         growing = self._growth.look(report)
-        own = own_certificate(self._seal, self._kafka.knowledge.admission)
+        own = own_certificate(self._seal, self._kafka.knowledge.verifier)
         standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment, own)]
         standing += self._leaders.follow(report.applied, report.news)
         own_volumes = () if report.own is None else report.own.volumes
@@ -204,20 +204,20 @@ class Agent:
         """Build and start both sides; on an error everything stays as it was."""
         known = state.active_brokers
         signer, topic = signer_of(settings, self.broker_id), settings.topics.usage.name
-        seal = None if signer is None else Seal(signer, topic, self._counters, state.signing_counter)
-        admission = admission_of(settings, self._counters)
+        seal = None if signer is None else RecordSigner(signer, topic, self._counters, state.signing_counter)
+        verifier = verifier_of(settings, self._counters)
         orders_topic, of_orders = settings.topics.orders.name, self._orders_counters
         kafka = KafkaSide(
             settings,
             self.broker_id,
             None if known is None else known.cluster_id,
             partitions=partitions,
-            admission=admission,
-            orders_admission=None if admission is None else admission.of_topic(orders_topic, of_orders),
+            verifier=verifier,
+            orders_verifier=None if verifier is None else verifier.of_topic(orders_topic, of_orders),
             seal=seal,
         )
         try:
-            local = LocalSide(
+            local = BrokerHost(
                 settings,
                 replace(properties, node_id=self.broker_id),
                 self._states,
@@ -265,11 +265,11 @@ class Agent:
     def _recall_orders(self) -> None:
         """Take in once whose orders were read before the start, if they were this cluster's."""
         knowledge = self._kafka.knowledge
-        admission, known = knowledge.orders.admission, self._local.state.orders_read
-        if self._orders_kept is not None or admission is None or knowledge.active_brokers is None:
+        verifier, known = knowledge.orders.verifier, self._local.state.orders_read
+        if self._orders_kept is not None or verifier is None or knowledge.active_brokers is None:
             return  # before the brokers' first answer the cluster may be another one, and nothing is read
         if known is not None and known.cluster_id == knowledge.cluster_id:
-            revoked = admission.authorities.revoked()
+            revoked = verifier.authorities.revoked()
             self._orders_counters.recall(one for one in known.counters if one.certificate not in revoked)
         self._orders_kept = self._orders_counters.changes
 
@@ -282,22 +282,22 @@ class Agent:
         kept = self._orders_counters.kept(since_ms, _MOST_ORDERS_KEPT)
         self._local.remember_orders(OrdersRead(cluster_id, kept))
 
-    def _edge_troubles(self, moment: Moment, own: OwnCertificate | None) -> Iterator[Trouble]:
+    def _edge_troubles(self, moment: Moment, own: OwnCertificate | None) -> Iterator[ActiveProblem]:
         """Yield the troubles at the edges, outside the cycle itself."""
         kafka = self._kafka
         yield from kafka.knowledge.standing()
         usage, history = kafka.usage.state().trouble, kafka.history.state().trouble
         if (failure := kafka.usage.credentials_problem()) is not None:  # all clients have the same files
-            yield Trouble.of("credentials", failure)
+            yield ActiveProblem.of("credentials", failure)
         if usage is not None:
-            yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
+            yield ActiveProblem.of("publish", usage, MessageId.PUBLISH_FAILED)
         if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
-            yield Trouble.of("history", history)
+            yield ActiveProblem.of("history", history)
         yield from signing_troubles(self._seal, own, moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:
-                yield Trouble(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
+                yield ActiveProblem(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
 
     def _edge_entries(self, moment: Moment, own: OwnCertificate | None) -> Iterator[Entry]:
         """Yield what happened at the edges, and show in the metrics how they are."""
@@ -311,8 +311,8 @@ class Agent:
         self._metrics.present.certificate_revoked = None if own is None else own.revoked
         end = None if own is None else own.authority_end
         self._metrics.present.authority_expiry_seconds = None if end is None else end.timestamp()
-        if knowledge.admission is not None:
-            self._metrics.present.revoked_certificates = len(knowledge.admission.authorities.revoked())
+        if knowledge.verifier is not None:
+            self._metrics.present.revoked_certificates = len(knowledge.verifier.authorities.revoked())
         self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
@@ -341,7 +341,7 @@ def _broker_id(settings: Settings, properties: BrokerProperties) -> int:
     return properties.node_id if settings.broker.node_id is None else settings.broker.node_id
 
 
-def _close(kafka: KafkaSide, local: LocalSide) -> None:
+def _close(kafka: KafkaSide, local: BrokerHost) -> None:
     """End both sides; records that were handed over are delivered if that takes no longer than a second."""
     local.close()
     kafka.usage.flush(_GOODBYE_SECONDS)

@@ -10,8 +10,8 @@ from queue import SimpleQueue
 
 from kquota.core.cordon import SETTING, Change, Cordon, change, log_dirs_to_cordon
 from kquota.core.usage import Volume
+from kquota.daemon.active_problems import ActiveProblem
 from kquota.daemon.journal import Entry, MessageId
-from kquota.daemon.troubles import Trouble
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.threads import Watch, going_on
@@ -56,12 +56,12 @@ class LogDirCordon(Watch):
         self._due_seconds = 0.0
         self._done: tuple[frozenset[str], frozenset[str]] | None = None
         self._entries: SimpleQueue[Entry] = SimpleQueue()
-        self._trouble: Trouble | None = None
+        self._trouble: ActiveProblem | None = None
         super().__init__("kquota-cordon")
 
     def follow(
         self, volumes: Sequence[Volume], remember: Callable[[frozenset[str]], None]
-    ) -> Iterator[Trouble]:
+    ) -> Iterator[ActiveProblem]:
         """Take in the volumes of a cycle; yield why a log dir is not cordoned that should be."""
         self._wanted = log_dirs_to_cordon(volumes, self._since, self._wanted, self._release_margin)
         if (ours := self._to_remember) is not None:
@@ -92,7 +92,7 @@ class LogDirCordon(Watch):
                     self._trouble = None
             self._stop.wait(_LOOK_SECONDS)
 
-    def _look(self, wanted: frozenset[str]) -> Trouble | None:
+    def _look(self, wanted: frozenset[str]) -> ActiveProblem | None:
         settings = self._admin.broker_settings(self._broker_id).result()
         if isinstance(settings, KafkaFailure):
             return _trouble(wanted, settings.kind, settings.sentence)
@@ -108,7 +108,7 @@ class LogDirCordon(Watch):
         found = change(present, self.ours, wanted)
         return None if found is None else self._make(found, present)
 
-    def _make(self, found: Change, present: Sequence[str]) -> Trouble | None:
+    def _make(self, found: Change, present: Sequence[str]) -> ActiveProblem | None:
         """Make a change; the log dirs are remembered as ours before, and forgotten after it."""
         before = self.ours
         if not found.ours <= before and not self._remember(before | found.ours):
@@ -142,7 +142,7 @@ class LogDirCordon(Watch):
         self._entries.put(Entry.of(MessageId.LOG_DIR_CORDONED, sentence))
 
 
-def _trouble(log_dirs: Iterable[str], kind: str, why: str) -> Trouble:
+def _trouble(log_dirs: Iterable[str], kind: str, why: str) -> ActiveProblem:
     named = ", ".join(sorted(log_dirs)) or "some log dirs"
     sentence = f"the cordon of {named} can't be changed: {why}"
-    return Trouble(MessageId.LOG_DIR_CORDONED, _SUBJECT, kind, sentence)
+    return ActiveProblem(MessageId.LOG_DIR_CORDONED, _SUBJECT, kind, sentence)

@@ -15,12 +15,12 @@ from datetime import timedelta
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.applied.verification import Verification
-from kquota.core.admission import Admission
 from kquota.core.band import own_log_dirs
 from kquota.core.decision import Decision, UndeterminedCause, decision_document
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import (
     BrokerOrder,
     DecommissionEvent,
@@ -35,20 +35,20 @@ from kquota.core.records import (
 from kquota.core.sentences import malformed_sentence
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import orders_in_force
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import FoldResult, foreign_sentence, wrong_topic_sentence
-from kquota.core.vouching import ListedBrokers
+from kquota.daemon.broker_host import BrokerHost
 from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.lease import lease_of
 from kquota.daemon.listed import ListedMemory
-from kquota.daemon.local_side import LocalSide
 from kquota.daemon.orders import order_news
 from kquota.daemon.orders_topic import OrdersFold
 from kquota.daemon.own_record import own_record
-from kquota.daemon.publication import PublicationSchedule, RivalWatch, regular_interval_seconds
+from kquota.daemon.publication import DuplicateAgentDetector, PublicationSchedule, regular_interval_seconds
 from kquota.daemon.report import CycleReport, Folded
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
@@ -85,13 +85,13 @@ class Cycle:
         self,
         settings: Settings,
         broker_id: int,
-        local: LocalSide,
+        local: BrokerHost,
         started: Moment,
         *,
         granted_for: str | None = None,
         covered_until_uptime_ms: int = 0,
-        admission: Admission | None = None,
-        orders_admission: Admission | None = None,
+        verifier: RecordVerifier | None = None,
+        orders_verifier: RecordVerifier | None = None,
         listed: ListedBrokers | None = None,
     ) -> None:
         """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for.
@@ -101,8 +101,8 @@ class Cycle:
         """
         self.instance_id = str(uuid.uuid4())
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._orders = OrdersFold(tolerance, orders_admission)
-        self._reading = Reading(tolerance, admission, self._orders.reading)
+        self._orders = OrdersFold(tolerance, orders_verifier)
+        self._reading = TopicReplay(tolerance, verifier, self._orders.reading)
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
         self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
@@ -118,15 +118,15 @@ class Cycle:
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
-        self._rival = RivalWatch(started)
+        self._rival = DuplicateAgentDetector(started)
         self._joining: frozenset[int] = frozenset()
 
     def configure(
         self,
         settings: Settings,
-        local: LocalSide,
-        admission: Admission | None = None,
-        orders_admission: Admission | None = None,
+        local: BrokerHost,
+        verifier: RecordVerifier | None = None,
+        orders_verifier: RecordVerifier | None = None,
     ) -> None:
         """Continue with other settings; the knowledge about the cluster stays.
 
@@ -134,7 +134,7 @@ class Cycle:
         """
         required, was = settings.signing.mode is SigningMode.REQUIRED, self._settings.signing.mode
         self._settings, self._local = settings, local
-        self._reading.admission, self._orders.reading.admission = admission, orders_admission
+        self._reading.verifier, self._orders.reading.verifier = verifier, orders_verifier
         self._recalled = False
         self._applied = None  # another local side has heard nothing yet
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)

@@ -12,10 +12,10 @@ from kquota.core.records import RefusedEvent
 from kquota.core.sentences import broken_glass_sentence, refused_sentence, undetermined_sentence
 from kquota.core.usage import VolumeStatus
 from kquota.core.warnings import held_open_sentence, unvouched_sentence
+from kquota.daemon.active_problems import MAX_OF_SUBJECT, ActiveProblem
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.report import CycleReport
-from kquota.daemon.troubles import MAX_OF_SUBJECT, Trouble
 
 # In a cluster whose volumes are filled evenly, each report makes another one the fullest. This many changes
 # of the decisive volume within a state are logged at once, and then one each minute.
@@ -41,32 +41,34 @@ class CycleMessages:
         """Return the journal entries of what a cycle changed or read, the state first."""
         return [*self._transition(report), *self._enforced(report), *_read(report)]
 
-    def troubles(self, report: CycleReport) -> Iterator[Trouble]:
+    def troubles(self, report: CycleReport) -> Iterator[ActiveProblem]:
         """Yield all that is wrong in a cycle."""
         decision, fields, own_broker = report.decision, _fields(report), str(self.broker_id)
         for entry in () if decision is None else decision.undetermined:
             broker = "" if entry.broker_id is None else str(entry.broker_id)
             sentence = undetermined_sentence(entry)
-            yield Trouble(MessageId.UNDETERMINED, f"state {broker}", entry.cause, sentence, broker, fields)
+            yield ActiveProblem(
+                MessageId.UNDETERMINED, f"state {broker}", entry.cause, sentence, broker, fields
+            )
         if decision is not None:
             yield from _warnings(decision)
         if report.write_error is not None:
-            yield Trouble(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
+            yield ActiveProblem(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
         applied, enforces = report.applied, report.enforcement.mode is Mode.ENFORCE
         # A report a second: the mode in force follows the decision later, the broker's own does not.
         observes = isinstance(applied, AppliedState) and applied.broker_mode is Mode.OBSERVE
         holds_no_producer = [self.broker_id] if decision is not None and enforces and observes else []
         if (glass := broken_glass_sentence(holds_no_producer)) is not None:
-            yield Trouble(MessageId.MODE_CHANGED, "glass", "", glass, own_broker)
+            yield ActiveProblem(MessageId.MODE_CHANGED, "glass", "", glass, own_broker)
         if (rival := report.fold.rival_instance) is not None:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
-            yield Trouble(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
+            yield ActiveProblem(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
         yield from self._refused_records(report)
         yield from _volume_troubles(report)
         if isinstance(applied, AppliedUnknown):
-            yield Trouble(MessageId.APPLIED_UNKNOWN, "applied", applied.cause, applied.reason)
+            yield ActiveProblem(MessageId.APPLIED_UNKNOWN, "applied", applied.cause, applied.reason)
 
-    def _refused_records(self, report: CycleReport) -> Iterator[Trouble]:
+    def _refused_records(self, report: CycleReport) -> Iterator[ActiveProblem]:
         """Yield one trouble for each key and cause; strangers may invent many keys, and some are named."""
         now_seconds = report.moment.monotonic_seconds
         lasting = {
@@ -78,7 +80,7 @@ class CycleMessages:
         self._refused = lasting
         for refused in lasting:
             sentence = refused_sentence(refused)
-            yield Trouble(MessageId.RECORD_REFUSED, "signatures", refused.cause, sentence, refused.key)
+            yield ActiveProblem(MessageId.RECORD_REFUSED, "signatures", refused.cause, sentence, refused.key)
 
     def _transition(self, report: CycleReport) -> list[Entry]:
         decision, before = report.decision, self._logged
@@ -119,12 +121,12 @@ class CycleMessages:
         return [Entry(level, f"mode: {now.sentence}", MessageId.MODE_CHANGED)]
 
 
-def _warnings(decision: Decision) -> Iterator[Trouble]:
+def _warnings(decision: Decision) -> Iterator[ActiveProblem]:
     if (held_open := held_open_sentence(decision)) is not None:
-        yield Trouble(MessageId.OPERATOR_ORDER, "held open", "", held_open)
+        yield ActiveProblem(MessageId.OPERATOR_ORDER, "held open", "", held_open)
     for broker_id in decision.unvouched:
         sentence = unvouched_sentence(broker_id)
-        yield Trouble(MessageId.RECORD_REFUSED, "never listed", "", sentence, str(broker_id))
+        yield ActiveProblem(MessageId.RECORD_REFUSED, "never listed", "", sentence, str(broker_id))
 
 
 def _fields(report: CycleReport) -> Mapping[str, str]:
@@ -146,13 +148,13 @@ def _read(report: CycleReport) -> Iterator[Entry]:
         yield Entry.of(kind, order.sentence)
 
 
-def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
+def _volume_troubles(report: CycleReport) -> Iterator[ActiveProblem]:
     for volume in report.observation.volumes:
         if volume.status is not VolumeStatus.OK and volume.reason is not None:
             sentence = f"volume {volume.name} is {volume.status}: {volume.reason}"
-            yield Trouble(MessageId.VOLUME_TROUBLE, f"volume {volume.name}", volume.status, sentence)
+            yield ActiveProblem(MessageId.VOLUME_TROUBLE, f"volume {volume.name}", volume.status, sentence)
     for warning in report.observation.warnings:
-        yield Trouble(MessageId.VOLUME_TROUBLE, f"volumes: {warning}", "", warning)
+        yield ActiveProblem(MessageId.VOLUME_TROUBLE, f"volumes: {warning}", "", warning)
     for own in () if report.own is None else report.own.volumes:
         bounds = None if own.limits is None else own.limits.bounds(own.capacity_bytes)
         if bounds and own.votes and own.capacity_bytes > 0 and not bounds.has_throttle_zone:
@@ -160,7 +162,7 @@ def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
                 f"{own.name}: the soft limit is not below the hard one there;"
                 " producers are paused without a throttle"
             )
-            yield Trouble(MessageId.CONFIGURATION_WARNING, f"zone of {own.name}", "", sentence)
+            yield ActiveProblem(MessageId.CONFIGURATION_WARNING, f"zone of {own.name}", "", sentence)
 
 
 def _news(decision: Decision) -> tuple[object, ...]:

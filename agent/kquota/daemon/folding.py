@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from kquota.core.reading import Reading
 from kquota.core.records import Event, RefusedEvent
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.view import FoldResult, excess_sentence
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.report import Folded
 
 
 def fold_records(
-    reading: Reading, arrivals: Sequence[Arrival], now: datetime, *, backlog: bool, fold: Folded
+    reading: TopicReplay, arrivals: Sequence[Arrival], now: datetime, *, backlog: bool, fold: Folded
 ) -> Iterator[tuple[Arrival, Event, FoldResult]]:
     """Fold these records of one topic, and yield each that a later one has not superseded, with its result.
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from kquota.applied.state import AppliedState
 from kquota.core.decision import Mode, State
 from kquota.core.usage import VolumeRole, VolumeStatus
+from kquota.daemon.active_problems import ActiveProblem
 from kquota.daemon.journal import MessageId
 from kquota.daemon.report import CycleReport
-from kquota.daemon.troubles import Trouble
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
 
@@ -60,7 +60,7 @@ class PauseGrowth:
     _paused_since_seconds: float | None = None
     _volumes: dict[str, _Watched] = field(default_factory=dict)
 
-    def look(self, report: CycleReport) -> dict[str, Trouble]:
+    def look(self, report: CycleReport) -> dict[str, ActiveProblem]:
         """Return the volumes that grow, by name."""
         now = report.moment.monotonic_seconds
         if not _paused(report):
@@ -78,7 +78,7 @@ class PauseGrowth:
                 if sentence is not None:
                     kind = "replication" if self._volumes[volume.name].topics is None else "topics"
                     subject = f"growth of {volume.name}"
-                    found[volume.name] = Trouble(MessageId.GROWING_IN_PAUSE, subject, kind, sentence)
+                    found[volume.name] = ActiveProblem(MessageId.GROWING_IN_PAUSE, subject, kind, sentence)
         return found
 
     def close(self) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 
 from kquota.applied.clients import clients_body
 from kquota.applied.state import AppliedState
-from kquota.core.contents import Contents, expiry_body, topics_body
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State, written_factor
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import TopicScope
+from kquota.core.topic_sizes import Contents, expiry_body, topics_body
 from kquota.core.usage_format import usage_to_document
 from kquota.daemon.orders import OrderNews
 from kquota.daemon.report import CycleReport

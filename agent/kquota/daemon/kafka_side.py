@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import Empty
 
-from kquota.core.admission import Admission
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import REGULAR, TopicKind
-from kquota.core.signing import Claim, read_claim
-from kquota.daemon.inbox import Inbox, readable
+from kquota.core.signing import SignatureHeaders, read_claim
+from kquota.daemon.active_problems import ActiveProblem
+from kquota.daemon.event_queue import EventQueue, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
 from kquota.daemon.orders_topic import OfOrders, OrdersKnowledge, arrival_of, counts, orders_to_read
 from kquota.daemon.pace import REST_FROM_NEWS_SECONDS
-from kquota.daemon.signing import Seal
-from kquota.daemon.troubles import Trouble
+from kquota.daemon.signing import RecordSigner
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
@@ -45,7 +45,7 @@ from kquota.kafka.topic_check import TopicCheck, TopicWatch
 from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.publish.delivery import Headers
 from kquota.publish.history import HistoryPublisher
-from kquota.publish.producer import Outlet
+from kquota.publish.producer import ProducerThread
 from kquota.publish.publisher import UsagePublisher
 from kquota.settings.model import Settings
 
@@ -82,13 +82,13 @@ KafkaEvent = (
 )
 
 
-def hand_over(inbox: Inbox[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
+def hand_over(inbox: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
     """Put an event in an inbox, a record once there is room for it."""
     record = _record_in(event)
     inbox.put(event, 0 if record is None else record.size_bytes, is_urgent=is_urgent)
 
 
-def take_portion(inbox: Inbox[KafkaEvent], admission: Admission | None) -> Iterator[KafkaEvent]:
+def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
     """Take out the events of one cycle, in their order, so that it ends in time whatever writers write.
 
     The rest are taken out in later cycles. Nothing overtakes: when the topic has been read to its end, all
@@ -102,8 +102,12 @@ def take_portion(inbox: Inbox[KafkaEvent], admission: Admission | None) -> Itera
             return
         if (record := _record_in(event)) is not None:
             size_bytes += record.size_bytes
-            claim = None if admission is None else read_claim(record.headers)
-            if isinstance(claim, Claim) and admission and not admission.authorities.knows(claim.certificate):
+            claim = None if verifier is None else read_claim(record.headers)
+            if (
+                isinstance(claim, SignatureHeaders)
+                and verifier
+                and not verifier.authorities.knows(claim.certificate)
+            ):
                 new_certificates.add(claim.certificate)
         yield event
         if size_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
@@ -117,7 +121,7 @@ def _record_in(event: KafkaEvent) -> TopicRecord | None:
 
 
 @dataclass(slots=True)
-class KafkaKnowledge:
+class KafkaState:
     """The Kafka clients' answers so far.
 
     ``troubles`` are the present ones, by subject, until they end; ``errors`` counts failures by kind,
@@ -133,18 +137,18 @@ class KafkaKnowledge:
     partitions: int | None = None
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
     own_broker_answered_at_seconds: float | None = None
-    troubles: dict[str, dict[Trouble, None]] = field(default_factory=dict)
+    troubles: dict[str, dict[ActiveProblem, None]] = field(default_factory=dict)
     errors: Counter[Kind] = field(default_factory=Counter)
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
     certificate: CertificateSeen | None = None
-    admission: Admission | None = None
+    verifier: RecordVerifier | None = None
     orders: OrdersKnowledge = field(default_factory=lambda: OrdersKnowledge("__kquota_orders"))
     misplaced: MisplacedRecords = field(init=False)
 
     def __post_init__(self) -> None:
-        admission = self.admission
-        judged = None if admission is None else lambda one: counts(admission, one, TopicKind.USAGE)
+        verifier = self.verifier
+        judged = None if verifier is None else lambda one: counts(verifier, one, TopicKind.USAGE)
         self.misplaced = MisplacedRecords(self.usage_topic, judged)
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
@@ -164,9 +168,9 @@ class KafkaKnowledge:
                 self._well("reader")
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
-                for admission in (self.admission, self.orders.admission):
-                    if admission is not None:
-                        admission.cluster_id = self.cluster_id
+                for verifier in (self.verifier, self.orders.verifier):
+                    if verifier is not None:
+                        verifier.cluster_id = self.cluster_id
                 self._well("brokers")
             case BrokerListFailed():
                 self._failed("brokers", event.failure)
@@ -182,7 +186,7 @@ class KafkaKnowledge:
             case KafkaFailure():
                 self._count(event)
                 if event.is_want_of_resources:  # and it does not try again: it stands until these clients go
-                    self._add(Trouble.of("resources", event))
+                    self._add(ActiveProblem.of("resources", event))
             case CertificateSeen():
                 self.certificate = event
             case TopicRestarted():
@@ -210,7 +214,7 @@ class KafkaKnowledge:
             orders=self.orders.news(),
         )
 
-    def standing(self) -> Iterator[Trouble]:
+    def standing(self) -> Iterator[ActiveProblem]:
         """Yield all that is wrong."""
         for troubles in self.troubles.values():
             yield from troubles
@@ -219,7 +223,7 @@ class KafkaKnowledge:
             (self.orders.topic, self.orders.misplaced),
         ):
             if (sentence := misplaced.sentence) is not None:
-                yield Trouble(MessageId.TOPIC_REFUSED, f"partitions of {topic}", "misplaced", sentence)
+                yield ActiveProblem(MessageId.TOPIC_REFUSED, f"partitions of {topic}", "misplaced", sentence)
 
     def drain_errors(self) -> Counter[Kind]:
         """Return the failures since the last call, by kind."""
@@ -262,7 +266,7 @@ class KafkaKnowledge:
             self._well(subject)  # this verdict takes the place of the one before
         if not verdict.usable or verdict.problems:
             message_id = MessageId.TOPIC_REFUSED if refused else MessageId.KAFKA_TROUBLE
-            self._add(Trouble(message_id, subject, kind, verdict.sentence))
+            self._add(ActiveProblem(message_id, subject, kind, verdict.sentence))
         if verdict.failure is not None:
             self._count(verdict.failure)
 
@@ -273,9 +277,9 @@ class KafkaKnowledge:
 
     def _failed(self, subject: str, failure: KafkaFailure) -> None:
         self._count(failure)
-        self._add(Trouble.of(subject, failure))
+        self._add(ActiveProblem.of(subject, failure))
 
-    def _add(self, trouble: Trouble) -> None:
+    def _add(self, trouble: ActiveProblem) -> None:
         self.troubles.setdefault(trouble.subject, {}).setdefault(trouble)
 
     def _well(self, subject: str) -> None:
@@ -292,13 +296,13 @@ class KafkaSide:
         cluster_id: str | None,
         *,
         partitions: int | None = None,
-        admission: Admission | None = None,
-        orders_admission: Admission | None = None,
-        seal: Seal | None = None,
+        verifier: RecordVerifier | None = None,
+        orders_verifier: RecordVerifier | None = None,
+        seal: RecordSigner | None = None,
     ) -> None:
         """Build the clients. Cluster and ``partitions`` of the usage topic are those last known.
 
-        With admissions, one for each topic, and a seal, records are judged by their signatures, and ours are
+        With verifiers, one for each topic, and a seal, records are judged by their signatures, and ours are
         signed.
 
         Raises:
@@ -308,17 +312,17 @@ class KafkaSide:
         properties = ClientProperties(settings.librdkafka(), broker_id)
         topics = settings.topics
         self.client_id_prefix = f"kquota-{broker_id}-"
-        self.inbox: Inbox[KafkaEvent] = Inbox()
-        self.knowledge = KafkaKnowledge(
+        self.inbox: EventQueue[KafkaEvent] = EventQueue()
+        self.knowledge = KafkaState(
             topics.usage.name,
             cluster_id,
             partitions=partitions,
-            admission=admission,
-            orders=OrdersKnowledge(topics.orders.name, orders_admission),
+            verifier=verifier,
+            orders=OrdersKnowledge(topics.orders.name, orders_verifier),
         )
         self._seal = seal
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
-            self.outlet = Outlet(
+            self.outlet = ProducerThread(
                 properties, lifetime_seconds=settings.interval_seconds, on_failure=self.inbox.put
             )
             opened.callback(self.outlet.close)
@@ -330,7 +334,7 @@ class KafkaSide:
                 self.admin,
                 ReadTopic(topics.usage.name, self.put_report),
                 orders_to_read(topics.orders.name, partial(hand_over, self.inbox, is_urgent=True)),
-                may_begin=None if admission is None else self._knows_cluster,
+                may_begin=None if verifier is None else self._knows_cluster,
             )
             opened.pop_all()
         self.usage = UsagePublisher(self.outlet, topics.usage.name)
@@ -398,7 +402,7 @@ class KafkaSide:
         ):
             self.inbox.wait(deadline - time.monotonic(), alarm)
         self.inbox.begin_to_empty()
-        for event in take_portion(self.inbox, self.knowledge.admission):
+        for event in take_portion(self.inbox, self.knowledge.verifier):
             arrival = self.knowledge.take(event)
             topic, inner = TopicKind.USAGE, event
             if isinstance(event, OfOrders):

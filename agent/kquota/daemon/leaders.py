@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.leaders import PartitionCounts, leaders_document, partition_counts
+from kquota.daemon.active_problems import ActiveProblem
 from kquota.daemon.inputs import ClusterNews
 from kquota.daemon.journal import MessageId
-from kquota.daemon.troubles import Trouble
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
@@ -77,10 +77,12 @@ class LeaderWatch(Watch):
         self._boot_clock = boot_clock
         self._schedule = LeadersSchedule()
         self._wanted: Wanted | None = None
-        self._trouble: Trouble | None = None
+        self._trouble: ActiveProblem | None = None
         super().__init__("kquota-leaders")
 
-    def follow(self, applied: AppliedState | AppliedUnknown | None, news: ClusterNews) -> Iterator[Trouble]:
+    def follow(
+        self, applied: AppliedState | AppliedUnknown | None, news: ClusterNews
+    ) -> Iterator[ActiveProblem]:
         """Ask from now on if the plug-in needs the leaders; yield the reason why it does not get them."""
         cluster_id = news.own_cluster_id
         if isinstance(applied, AppliedState) and applied.leaders is not None and cluster_id is not None:
@@ -107,7 +109,7 @@ class LeaderWatch(Watch):
         if isinstance(found, KafkaFailure):
             is_denied = found.kind is Kind.ACL_DENIED
             sentence = _MAY_NOT_SEE if is_denied else found.sentence
-            self._trouble = Trouble(MessageId.KAFKA_TROUBLE, _SUBJECT, found.kind, sentence)
+            self._trouble = ActiveProblem(MessageId.KAFKA_TROUBLE, _SUBJECT, found.kind, sentence)
             self._schedule.asked(wanted, found.kind, time.monotonic())
             return
         self._schedule.asked(wanted, found, time.monotonic())
@@ -122,7 +124,7 @@ class LeaderWatch(Watch):
             self._file.write(document)
         except (OSError, ValueError) as error:
             sentence = f"the leaders of partitions can't be passed on to the plug-in: {error}"
-            self._trouble = Trouble(MessageId.KAFKA_TROUBLE, _SUBJECT, "file", sentence)
+            self._trouble = ActiveProblem(MessageId.KAFKA_TROUBLE, _SUBJECT, "file", sentence)
         else:
             self._trouble = None
 

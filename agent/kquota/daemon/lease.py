@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kquota.core.decision import MAX_MAINTENANCE_LEASE, Lease
-from kquota.core.records import Hold, Note
+from kquota.core.records import Hold, OrderTerms
 from kquota.daemon.inputs import Moment
 
 
-def lease_of(shortest: timedelta, hold: Hold | None, maintenance: Note | None, moment: Moment) -> Lease:
+def lease_of(shortest: timedelta, hold: Hold | None, maintenance: OrderTerms | None, moment: Moment) -> Lease:
     """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over.
 
     The state of a hold ends with the hold, also when no agent is there any more to end it.

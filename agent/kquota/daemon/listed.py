@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.view import ClusterView
-from kquota.core.vouching import ListedBrokers
+from kquota.daemon.broker_host import BrokerHost
 from kquota.daemon.inputs import ClusterNews, Moment
-from kquota.daemon.local_side import LocalSide
 from kquota.settings.model import Settings
 from kquota.write.agent_state import AgentState
 
@@ -35,7 +35,7 @@ class ListedMemory:
         view: ClusterView,
         moment: Moment,
         settings: Settings,
-        local: LocalSide,
+        local: BrokerHost,
         *,
         was_read: bool,
     ) -> None:

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 
 from kquota.core.records import Refusal
 from kquota.core.view import FoldResult
-from kquota.daemon.present_metrics import PRESENT_NAMES, Present
 from kquota.daemon.report import CycleReport
+from kquota.daemon.state_collector import PRESENT_NAMES, StateCollector
 from kquota.kafka.errors import Kind, Operation
 from kquota.write import agent_state
 
@@ -34,7 +34,7 @@ class AgentMetrics:
         # the library's default gives every counter a second series, which is not needed
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self.present = Present(version)
+        self.present = StateCollector(version)
         self.registry.register(self.present)
         self.publish_errors = self._counter(
             "publish_errors", "Usage records that could not be published.", "reason", Kind

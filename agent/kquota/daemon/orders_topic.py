@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from kquota.core.admission import Admission
-from kquota.core.reading import Reading
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import Event, MalformedEvent, Refusal, RefusedEvent, TopicKind
 from kquota.core.sentences import malformed_sentence
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.view import FoldResult
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, OrdersNews
@@ -54,14 +54,14 @@ def arrival_of(record: TopicRecord, topic: TopicKind) -> Arrival:
     return Arrival(record.key, record.value, record.headers, record.timestamp_ms, record.partition, topic)
 
 
-def counts(admission: Admission, record: TopicRecord, topic: TopicKind) -> bool:
+def counts(verifier: RecordVerifier, record: TopicRecord, topic: TopicKind) -> bool:
     """Whether a record in a wrong partition can be one from before partitions were added.
 
     Anybody can write one there, with no signature or a wrong one. The owner of an agent's key can sign one,
     and must not have the topic refused for all: of an agent's records the counter shows the newest anyway,
     in whatever partitions they are.
     """
-    verdict = admission.judge(arrival_of(record, topic).raw(), datetime.now(UTC))
+    verdict = verifier.judge(arrival_of(record, topic).raw(), datetime.now(UTC))
     return not isinstance(verdict, Refusal) and (verdict is None or not verdict.is_agents)
 
 
@@ -70,15 +70,15 @@ class OrdersKnowledge:
     """The answers of the reader of the orders topic so far."""
 
     topic: str
-    admission: Admission | None = None
+    verifier: RecordVerifier | None = None
     caught_up: bool = False
     is_readable: bool = True
     rereadings: int = 0
     misplaced: MisplacedRecords = field(init=False)
 
     def __post_init__(self) -> None:
-        admission = self.admission
-        judged = None if admission is None else lambda one: counts(admission, one, TopicKind.ORDERS)
+        verifier = self.verifier
+        judged = None if verifier is None else lambda one: counts(verifier, one, TopicKind.ORDERS)
         self.misplaced = MisplacedRecords(self.topic, judged, TopicKind.ORDERS)
 
     def take(self, event: TopicRecord | ReaderEvent) -> Arrival | None:
@@ -109,9 +109,9 @@ class OrdersKnowledge:
 class OrdersFold:
     """Folds the records of the orders topic, from cycle to cycle."""
 
-    def __init__(self, future_tolerance: timedelta, admission: Admission | None) -> None:
+    def __init__(self, future_tolerance: timedelta, verifier: RecordVerifier | None) -> None:
         """Begin with no orders."""
-        self.reading = Reading(future_tolerance, admission)
+        self.reading = TopicReplay(future_tolerance, verifier)
         self._rereadings = 0
         self._was_caught_up = False
 

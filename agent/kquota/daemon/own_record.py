@@ -9,7 +9,7 @@ from fractions import Fraction
 from kquota.core.inodes import Inodes
 from kquota.core.latch import latch_volumes
 from kquota.core.usage import UsageRecord, Volume, VolumeStatus
-from kquota.daemon.topics_at_stake import with_topics_at_stake
+from kquota.daemon.affected_topics import with_topics_at_stake
 from kquota.observe.fill_rates import Fill
 from kquota.observe.observation import VolumeObservation
 from kquota.settings.model import LimitsSection

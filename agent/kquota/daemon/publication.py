@@ -121,7 +121,7 @@ def _smallest_headroom(record: UsageRecord) -> Fraction:
 
 
 @dataclass(slots=True)
-class RivalWatch:
+class DuplicateAgentDetector:
     """Remembers the other instance's reports, as long as it keeps reporting.
 
     ``replaced`` is the last other instance that has fallen silent, and the number of its last record: our

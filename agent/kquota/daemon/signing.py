@@ -12,20 +12,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kquota.core.admission import Admission, Counters
+from kquota.core.record_verifier import RecordVerifier, ReplayGuard
 from kquota.core.records import TopicKind
 from kquota.core.sentences import authority_end_sentence, revoked_sentence
 from kquota.core.signing import (
     REPORTS_TOLERANCE_MS,
-    Claim,
+    SignatureHeaders,
     SigningMode,
     next_counter,
     order_name_wanted,
     signed_bytes,
     writer_of,
 )
+from kquota.daemon.active_problems import ActiveProblem
 from kquota.daemon.journal import MessageId
-from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import partition_of
 from kquota.publish.delivery import Headers
 from kquota.settings import Settings, SettingsError
@@ -42,7 +42,7 @@ _RESERVED_AHEAD = 1_000
 _AUTHORITY_ENDS_SOON = timedelta(days=30)
 
 
-def admission_of(settings: Settings, counters: Counters | None = None) -> Admission | None:
+def verifier_of(settings: Settings, counters: ReplayGuard | None = None) -> RecordVerifier | None:
     """Return who judges the usage topic's records by their signatures; None where no signature is looked at.
 
     Raises:
@@ -60,7 +60,7 @@ def admission_of(settings: Settings, counters: Counters | None = None) -> Admiss
     except FileProblem as found:
         where = "revoked_file" if found.file == revoked else "ca_file"
         raise _refused(settings, where, found) from None
-    return Admission(settings.signing.mode, settings.topics.usage.name, authorities, counters)
+    return RecordVerifier(settings.signing.mode, settings.topics.usage.name, authorities, counters)
 
 
 def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
@@ -98,14 +98,14 @@ def counter_to_remember(remembered: int, last: int, now_ms: int) -> int:
     return max(last + _RESERVED_AHEAD, now_ms + _RESERVED_COUNTERS)
 
 
-class Seal:
+class RecordSigner:
     """Signs the records of one writer. ``last`` is the counter of its last record, or more."""
 
     def __init__(
         self,
         signer: FileSigner,
         topic: str,
-        counters: Counters,
+        counters: ReplayGuard,
         last: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -119,7 +119,7 @@ class Seal:
         self.last = next_counter(self.last, self._counters.highest(key), round(self._clock() * 1000))
         place, certificate = (cluster_id, self._topic, partition_of(key, partitions)), self.signer.certificate
         message = signed_bytes(*place, key, value, self.last, certificate)
-        return Claim(self.signer.sign(message), certificate, self.last).to_headers()
+        return SignatureHeaders(self.signer.sign(message), certificate, self.last).to_headers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,36 +143,38 @@ class OwnCertificate:
             yield authority_end_sentence(self.authority_end)
 
 
-def own_certificate(seal: Seal | None, admission: Admission | None) -> OwnCertificate | None:
+def own_certificate(seal: RecordSigner | None, verifier: RecordVerifier | None) -> OwnCertificate | None:
     """Return how the certificate that signs our records is; None where none is needed."""
-    if seal is None or admission is None:
+    if seal is None or verifier is None:
         return None
-    return _judged(admission, seal.signer.certificate, seal.signer.fingerprint)
+    return _judged(verifier, seal.signer.certificate, seal.signer.fingerprint)
 
 
-def _judged(admission: Admission, certificate: bytes, fingerprint: str) -> OwnCertificate:
-    authorities = admission.authorities
+def _judged(verifier: RecordVerifier, certificate: bytes, fingerprint: str) -> OwnCertificate:
+    authorities = verifier.authorities
     revoked, end = fingerprint in authorities.revoked(), authorities.authority_end(certificate)
     return OwnCertificate(fingerprint, revoked, end, tuple(authorities.problems))
 
 
-def signing_troubles(seal: Seal | None, own: OwnCertificate | None, now: datetime) -> Iterator[Trouble]:
+def signing_troubles(
+    seal: RecordSigner | None, own: OwnCertificate | None, now: datetime
+) -> Iterator[ActiveProblem]:
     """Yield what is wrong with the files of signatures, and with the own certificate."""
     if seal is None or own is None:
         return
     for sentence in (seal.signer.problem, *own.problems(now)):
         if sentence is not None:
-            yield Trouble(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
+            yield ActiveProblem(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
 
 
-def signing_problems(settings: Settings, admission: Admission | None, now: datetime) -> Iterator[str]:
+def signing_problems(settings: Settings, verifier: RecordVerifier | None, now: datetime) -> Iterator[str]:
     """Yield the same for people without an agent, who may not be able to read its certificate."""
     file = settings.signing_file("certificate_file")
-    if admission is None or file is None:
+    if verifier is None or file is None:
         return
     from kquota.signing.signer import certificate_in  # noqa: PLC0415 - see above
 
-    yield from _judged(admission, *certificate_in(file)).problems(now)
+    yield from _judged(verifier, *certificate_in(file)).problems(now)
 
 
 class OrderNotSigned(Exception):
@@ -214,7 +216,7 @@ class OrderSeal:
                 raise OrderNotSigned(signer)
             self.warning = f"the order is not signed: {signer}"
             return ()
-        seal = Seal(signer, self._settings.topics.orders.name, Counters())
+        seal = RecordSigner(signer, self._settings.topics.orders.name, ReplayGuard())
         return seal.headers(self._key, self._value, cluster_id or "", partitions)
 
     def _signer(self, cluster_id: str | None) -> FileSigner | str:

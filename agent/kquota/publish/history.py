@@ -9,7 +9,7 @@ from functools import partial
 from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.publish.producer import PURGED, Outlet, Publisher
+from kquota.publish.producer import PURGED, ProducerThread, Publisher
 
 _UNDER_WAY_RECORDS = 200
 _POLL_SECONDS = 0.5
@@ -38,7 +38,7 @@ class HistoryPublisher(Publisher):
 
     def __init__(
         self,
-        outlet: Outlet,
+        outlet: ProducerThread,
         topic: str,
         *,
         max_buffered_bytes: int = 4 * 1_048_576,

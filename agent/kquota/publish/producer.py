@@ -185,7 +185,7 @@ def _retire(client: Producer) -> None:
 class Publisher(ABC):
     """Hands records of one topic to a producer, without ever blocking."""
 
-    def __init__(self, outlet: Outlet, topic: str, clock: Callable[[], float]) -> None:
+    def __init__(self, outlet: ProducerThread, topic: str, clock: Callable[[], float]) -> None:
         self._outlet = outlet
         self._producer = TopicProducer(outlet.producer, topic)
         self._clock = clock
@@ -217,7 +217,7 @@ class Publisher(ABC):
         return self._producer.tally.state()
 
 
-class Outlet:
+class ProducerThread:
     """The producer of all that an agent publishes, and the thread that serves its publishers.
 
     A record that is not delivered within `lifetime_seconds` is given up, or handed over again by its

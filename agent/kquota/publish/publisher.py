@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.delivery import Headers
-from kquota.publish.producer import PURGED, Outlet, Publisher
+from kquota.publish.producer import PURGED, ProducerThread, Publisher
 
 _POLL_SECONDS = 0.5
 _POLL_WHILE_WAITING_SECONDS = 0.1
@@ -33,7 +33,9 @@ class UsagePublisher(Publisher):
     missing is tried again while it lives. Every snapshot that was not delivered is reported to the outlet.
     """
 
-    def __init__(self, outlet: Outlet, topic: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, outlet: ProducerThread, topic: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._under_way: dict[bytes, _Snapshot] = {}
         self._waiting: dict[bytes, _Snapshot] = {}
         super().__init__(outlet, topic, clock)

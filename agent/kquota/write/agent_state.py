@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
-from kquota.core.admission import KeptCounter
+from kquota.core.record_verifier import KeptCounter
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.core.timestamps import format_utc, parse_utc
 from kquota.host.atomic import remove_leftovers, replace_file

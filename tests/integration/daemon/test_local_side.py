@@ -16,8 +16,8 @@ import pytest
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Scope
 from kquota.core.records import REGULAR
+from kquota.daemon.broker_host import BrokerHost
 from kquota.daemon.inputs import Moment
-from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record
 from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
@@ -54,8 +54,8 @@ class Machine:
         self.boot_clock = BootClock()
         self.side = self.start()
 
-    def start(self, state: AgentState | None = None) -> LocalSide:
-        return LocalSide(
+    def start(self, state: AgentState | None = None) -> BrokerHost:
+        return BrokerHost(
             self.settings,
             read_broker_properties(self.settings.broker.server_properties),
             self.states,

@@ -15,8 +15,8 @@ import pytest
 from kquota.core.decision import Scope
 from kquota.core.limits import Limit, LimitType
 from kquota.core.usage import Volume
-from kquota.daemon.inbox import readable
-from kquota.daemon.local_side import LocalSide
+from kquota.daemon.broker_host import BrokerHost
+from kquota.daemon.event_queue import readable
 from kquota.daemon.own_record import own_record
 from kquota.daemon.state_writer import StateWriter
 from kquota.observe.fill_rates import FillRates
@@ -64,7 +64,7 @@ class Owner:
         self.seen_share = 0.0
         self._states = StateWriter(AgentStateFile(directory / "state.json"))
         self._fill_rates = FillRates()
-        self.side = LocalSide(
+        self.side = BrokerHost(
             self.settings,
             read_broker_properties(self.settings.broker.server_properties),
             self._states,

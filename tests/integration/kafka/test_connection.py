@@ -19,7 +19,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import usage_topic
 from kquota.publish.operator import Published, publish_operator_record
-from kquota.publish.producer import Outlet
+from kquota.publish.producer import ProducerThread
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.certificates import CertificateAuthority
 from testbed.loopback.cluster import KafkaCluster
@@ -44,7 +44,9 @@ def test_everything_goes_over_mutual_tls_to_the_named_listener(
 ) -> None:
     assert properties.properties["bootstrap.servers"] == secured.internal_bootstrap_servers
     assert TopicCheck(admin, usage_topic(topic_name), settle_seconds=0).look().usable
-    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name)
+    publisher = UsagePublisher(
+        closing(ProducerThread(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name
+    )
     publisher.publish(b"1", b"{}")
     assert publisher.flush(PATIENCE_SECONDS)
     assert publisher.state().connected
@@ -124,7 +126,7 @@ def test_an_expired_certificate_is_named_and_counted_and_its_rotation_is_enough(
     files.write(lifetime=timedelta(minutes=-5))
     properties = files.properties
     own_admin = closing(AdminConnection(properties, request_timeout_seconds=2))
-    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=2)), topic_name)
+    publisher = UsagePublisher(closing(ProducerThread(properties, lifetime_seconds=2)), topic_name)
     seen = Seen()
     closing(TopicReader(properties, own_admin, ReadTopic(topic_name, seen))).start()
 
@@ -168,7 +170,7 @@ def test_half_written_credentials_leave_the_connection_in_use_alone(
     files = CertificateFiles(secured, AGENT)
     files.write()
     publisher = UsagePublisher(
-        closing(Outlet(files.properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name
+        closing(ProducerThread(files.properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name
     )
     publisher.publish(b"1", b"before")
     assert publisher.flush(PATIENCE_SECONDS)

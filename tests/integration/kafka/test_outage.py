@@ -19,7 +19,7 @@ from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, history_topic, usage_topic
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.operator import publish_operator_record
-from kquota.publish.producer import Outlet
+from kquota.publish.producer import ProducerThread
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import KafkaRuntime
@@ -52,7 +52,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     properties = properties_of(lonely)
     failures: list[KafkaFailure] = []
     publisher = UsagePublisher(
-        closing(Outlet(properties, lifetime_seconds=4, on_failure=failures.append)), topic_name
+        closing(ProducerThread(properties, lifetime_seconds=4, on_failure=failures.append)), topic_name
     )
     brokers = Seen()
     closing(BrokerWatch(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
@@ -110,7 +110,9 @@ def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
     check = TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0)
     eventually(lambda: check.look().usable, "the topic is there")
     properties = properties_of(lonely)
-    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name)
+    publisher = UsagePublisher(
+        closing(ProducerThread(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name
+    )
     publisher.publish(b"1", b"0")
     publisher.publish(b"2", b"other")
     assert publisher.flush(PATIENCE_SECONDS)
@@ -140,7 +142,7 @@ def test_history_waits_for_the_cluster_and_gives_up_the_oldest_records_only(
     check = TopicCheck(lonely_admin, history_topic(topic_name), settle_seconds=0)
     eventually(lambda: check.look().usable, "the topic is there")
     properties = properties_of(lonely)
-    publisher = HistoryPublisher(closing(Outlet(properties)), topic_name, max_buffered_bytes=10_000)
+    publisher = HistoryPublisher(closing(ProducerThread(properties)), topic_name, max_buffered_bytes=10_000)
     for number in range(3):
         publisher.publish(b"1", b"early %d" % number)
     assert publisher.flush(PATIENCE_SECONDS)

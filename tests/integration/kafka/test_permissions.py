@@ -15,7 +15,7 @@ from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, usage_topic
-from kquota.publish.producer import Outlet
+from kquota.publish.producer import ProducerThread
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
@@ -56,7 +56,7 @@ def assert_reading_lacks(
 
 def writing_denied(cluster: KafkaCluster, name: str, topic: str, close: Close) -> Operation | None:
     properties = properties_of(cluster, name)
-    publisher = UsagePublisher(close(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic)
+    publisher = UsagePublisher(close(ProducerThread(properties, lifetime_seconds=PATIENCE_SECONDS)), topic)
     publisher.publish(b"1", b"{}")
     assert publisher.flush(PATIENCE_SECONDS)
     state = publisher.state()
@@ -95,7 +95,7 @@ def test_reading_begins_when_the_permission_is_given_and_until_then_holds_up_no_
     eventually(
         lambda: late.trouble and seen.caught_up, "the reader says that it may not, and reads the other"
     )
-    publisher = UsagePublisher(closing(Outlet(properties_of(secured))), other)
+    publisher = UsagePublisher(closing(ProducerThread(properties_of(secured))), other)
     publisher.publish(b"1", b"a record")
     eventually(lambda: seen.values == [b"a record"], "it goes on reading the other one")
     assert not late.caught_up

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from kquota.daemon.inbox import Inbox, readable
+from kquota.daemon.event_queue import EventQueue, readable
 from kquota.daemon.kafka_side import KafkaEvent, hand_over, take_portion
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
@@ -23,7 +23,7 @@ from kquota.kafka.errors import Kind
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, usage_topic
 from kquota.publish.operator import Published, publish_operator_record
-from kquota.publish.producer import Outlet
+from kquota.publish.producer import ProducerThread
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
@@ -156,7 +156,7 @@ def test_a_topic_deleted_and_created_again_is_read_from_its_new_beginning(
 ) -> None:
     check = TopicCheck(admin, usage_topic(topic_name), settle_seconds=0)
     assert check.look().status is Verdict.CREATED
-    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=5)), topic_name)
+    publisher = UsagePublisher(closing(ProducerThread(properties, lifetime_seconds=5)), topic_name)
     seen = start_reading(properties, topic_name, admin, closing)
 
     def deliver(value: bytes) -> None:
@@ -263,7 +263,7 @@ def test_a_reader_that_waits_for_room_goes_on_where_it_was(
 ) -> None:
     create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
     write(writer, topic_name, [(b"%d" % number, bytes(700_000)) for number in range(40)])
-    inbox: Inbox[KafkaEvent] = Inbox(2_000_000)
+    inbox: EventQueue[KafkaEvent] = EventQueue(2_000_000)
     reader = closing(TopicReader(properties, admin, ReadTopic(topic_name, partial(hand_over, inbox))))
     closing(inbox)
     reader.start()

@@ -26,7 +26,7 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.decision_reading import read_decision_document
-from kquota.core.records import MAX_BROKER_ID, Hold, HoldAction, Note
+from kquota.core.records import MAX_BROKER_ID, Hold, HoldAction, OrderTerms
 from kquota.write.decision_file import DecisionFile, read
 from testbed.loopback.runtime import KafkaRuntime
 
@@ -49,7 +49,7 @@ holds = st.none() | st.builds(
     Hold,
     st.sampled_from(HoldAction),
     st.builds(
-        lambda seconds, why, who: Note(_NOW + timedelta(seconds=seconds), why, who),
+        lambda seconds, why, who: OrderTerms(_NOW + timedelta(seconds=seconds), why, who),
         st.integers(1, 10**6),
         texts,
         texts,

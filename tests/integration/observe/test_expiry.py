@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kquota.core.contents import Contents
+from kquota.core.topic_sizes import Contents
 from kquota.core.usage import VolumeRole
-from kquota.daemon import contents as module
-from kquota.daemon.contents import ContentsWatch
+from kquota.daemon import topic_sizes as module
+from kquota.daemon.topic_sizes import ContentsWatch
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.observe.observation import VolumeObservation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.inbox import readable
+from kquota.daemon.event_queue import readable
 from kquota.observe import probe_process
 from kquota.observe.probe import LogDirSampler
 from kquota.observe.server_properties import parse_broker_properties

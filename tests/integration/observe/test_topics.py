@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 
 from kquota.core.topic_scope import MAX_TOPICS
-from kquota.daemon.inbox import readable
+from kquota.daemon.event_queue import readable
 from kquota.observe.probe import LogDirSampler
 from tests.integration.waiting import eventually
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from kquota.core.admission import Counters
-from kquota.core.signing import COUNTER_HEADER, MAX_CERTIFICATE_BYTES, Claim, signed_bytes
-from kquota.daemon.signing import Seal
+from kquota.core.record_verifier import ReplayGuard
+from kquota.core.signing import COUNTER_HEADER, MAX_CERTIFICATE_BYTES, SignatureHeaders, signed_bytes
+from kquota.daemon.signing import RecordSigner
 from kquota.fold.misplaced import partition_of
 from kquota.signing.signer import FileSigner, SigningFiles, certificate_in
 from testbed.loopback.certificates import CertificateAuthority, Identity
@@ -43,7 +43,7 @@ class Forger:
     def __init__(self, identity: Identity, *, is_twisted: bool = False) -> None:
         self._is_twisted = is_twisted
         self._signer = FileSigner(SigningFiles(identity.certificate, identity.key, identity.certificate))
-        self._seals = {topic: Seal(self._signer, topic, Counters()) for topic in PARTITIONS}
+        self._seals = {topic: RecordSigner(self._signer, topic, ReplayGuard()) for topic in PARTITIONS}
 
     def headers(
         self,
@@ -64,7 +64,7 @@ class Forger:
         if self._is_twisted:
             certificate = twisted(certificate)
         message = signed_bytes(cluster_id, topic, place, key, value, number, certificate)
-        return list(Claim(self._signer.sign(message), certificate, number).to_headers())
+        return list(SignatureHeaders(self._signer.sign(message), certificate, number).to_headers())
 
 
 class Attacker:
@@ -216,7 +216,7 @@ class Armoury:
         assert MAX_CERTIFICATE_BYTES / 2 < len(certificate) <= MAX_CERTIFICATE_BYTES
         for _ in range(many):
             forged = certificate[:-16] + os.urandom(16)  # of the authority's signature
-            yield list(Claim(os.urandom(64), forged, round(time.time() * 1000)).to_headers())
+            yield list(SignatureHeaders(os.urandom(64), forged, round(time.time() * 1000)).to_headers())
 
     def owner(self, writer: str) -> Attacker:
         """Return a genuine writer, as a client that may do anything with the topics."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.admission import Counters
-from kquota.daemon.signing import Seal
+from kquota.core.record_verifier import ReplayGuard
+from kquota.daemon.signing import RecordSigner
 from kquota.signing.signer import FileSigner, SigningFiles
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import USAGE_TOPIC, Fleet
@@ -71,7 +71,7 @@ def test_a_revoked_certificate_s_reports_stop_counting_within_a_second_without_a
     revocations.sign_with(3, stolen)
     await_signed(fleet)
     ahead = round(time.time() * 1000) + 3_000_000  # of the agent's counter, as far as readers take it
-    thief = Intruder(fleet, Seal(FileSigner(stolen), USAGE_TOPIC, Counters(), ahead))
+    thief = Intruder(fleet, RecordSigner(FileSigner(stolen), USAGE_TOPIC, ReplayGuard(), ahead))
     renewed = revocations.issue("renewed", "agent/3")
     revocations.sign_with(3, renewed)
     thief.write("3", thief.full(InstanceId="a thief"), signed=True)

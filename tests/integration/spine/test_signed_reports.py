@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Message, Producer
 
-from kquota.core.admission import Counters
+from kquota.core.record_verifier import ReplayGuard
 from kquota.core.timestamps import format_utc
-from kquota.daemon.signing import Seal
+from kquota.daemon.signing import RecordSigner
 from kquota.signing.signer import FileSigner, SigningFiles
 from testbed.loopback.plug_in import agent_name
 from tests.integration.spine.agents import AgentProcess
@@ -41,16 +41,16 @@ class Signers:
         for broker_id, agent in self._fleet.agents.items():
             agent.reload(signing=self.settings(f"agent/{broker_id}", mode))
 
-    def seal(self, name: str) -> Seal:
+    def seal(self, name: str) -> RecordSigner:
         files = self.settings(name, "required")
         paths = Path(files["certificate_file"]), Path(files["key_file"])
-        return Seal(FileSigner(SigningFiles(*paths, paths[0])), USAGE_TOPIC, Counters())
+        return RecordSigner(FileSigner(SigningFiles(*paths, paths[0])), USAGE_TOPIC, ReplayGuard())
 
 
 class Intruder:
     """A client with the key of the agent of broker 1: it may write to the topic, and sign as that agent."""
 
-    def __init__(self, fleet: Fleet, seal: Seal) -> None:
+    def __init__(self, fleet: Fleet, seal: RecordSigner) -> None:
         self._cluster_id = fleet.usage_of(1)[-1][1]["ClusterId"]
         self._fleet, self._seal = fleet, seal
         self._producer = Producer({**fleet.cluster.client_configuration(agent_name(1)), "log_level": 0})

@@ -14,11 +14,11 @@ import pytest
 
 from kquota.cli import cluster_look
 from kquota.cli.cluster_look import ClusterLook
-from kquota.core.admission import Counters
+from kquota.core.record_verifier import ReplayGuard
 from kquota.core.timestamps import format_utc
 from kquota.daemon import kafka_side
 from kquota.daemon.orders_topic import OfOrders
-from kquota.daemon.signing import Seal
+from kquota.daemon.signing import RecordSigner
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
 from kquota.kafka.brokers import BrokerList
 from kquota.signing.signer import FileSigner
@@ -164,7 +164,7 @@ def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
     files = Authority(tmp_path, valid=always).issue("kquota://*/agent/1", valid=always)
     signing = {"mode": "accept", "ca_file": str(files.authorities), "key_file": str(files.key)}
     signing["certificate_file"] = str(files.certificate)
-    seal = Seal(FileSigner(files), "__kquota_volume_usage", Counters())
+    seal = RecordSigner(FileSigner(files), "__kquota_volume_usage", ReplayGuard())
     look = ClusterLook(settings_in(tmp_path, signing=signing))
     shown, unsigned = Shown(look), usage(50)
     try:

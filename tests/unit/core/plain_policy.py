@@ -10,11 +10,11 @@ from fractions import Fraction
 from math import ceil
 
 from kquota.core.decision import Cause, FallbackAction, Reason, Undetermined
+from kquota.core.limit_breaches import Resource
 from kquota.core.policy import PolicySettings, Situation
 from kquota.core.records import BrokerOrder
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.core.view import ClusterView
-from kquota.core.votes import Resource
 
 ORDER = [Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT, Cause.BOUNDED]
 

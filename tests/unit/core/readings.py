@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kquota.core.reading import Reading
 from kquota.core.records import RawRecord
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult, NoRecord
-from tests.unit.core.signers import CLUSTER, TOPIC, Authorities, admission
+from tests.unit.core.signers import CLUSTER, TOPIC, Authorities, verifier
 from tests.unit.core.situations import NOW, TOLERANCE, free, raw, usage
 
 
@@ -19,14 +19,16 @@ def value(gigabytes: int, instance: str = "a") -> bytes:
     return message
 
 
-def reading(*, authorities: Authorities | None = None, topic: str = TOPIC) -> Reading:
+def reading(*, authorities: Authorities | None = None, topic: str = TOPIC) -> TopicReplay:
     """A reading by the agent of broker 7, in a cluster with broker 8."""
-    found = Reading(TOLERANCE, admission(authorities=authorities, topic=topic))
+    found = TopicReplay(TOLERANCE, verifier(authorities=authorities, topic=topic))
     found.know(CLUSTER, frozenset({7, 8}))
     return found
 
 
-def read(into: Reading, records: Sequence[RawRecord], *, backlog: bool = False) -> list[FoldResult | None]:
+def read(
+    into: TopicReplay, records: Sequence[RawRecord], *, backlog: bool = False
+) -> list[FoldResult | None]:
     events = into.read(records, NOW, backlog=backlog)
     return [None if event is None else into.fold(event, NOW) for event in events]
 

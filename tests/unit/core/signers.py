@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kquota.core.admission import Admission
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import Event, RawRecord, TopicKind
-from kquota.core.signing import Claim, SigningMode, signed_bytes
+from kquota.core.signing import SignatureHeaders, SigningMode, signed_bytes
 from tests.unit.core.situations import NOW, Record, raw
 
 CLUSTER, TOPIC = "bm9uZXNlbnNlLWNsdXN0ZQ", "__kquota_volume_usage"
@@ -48,9 +48,9 @@ class Signer:
         partition: int = 0,
         cluster_id: str = CLUSTER,
         topic: str = TOPIC,
-    ) -> Claim:
+    ) -> SignatureHeaders:
         message = signed_bytes(cluster_id, topic, partition, key, value, counter, self.certificate)
-        return Claim(self.sign(message), self.certificate, counter)
+        return SignatureHeaders(self.sign(message), self.certificate, counter)
 
     def record(
         self,
@@ -124,10 +124,10 @@ class Authorities:
         return _Certificate(signer) if authority == "ours" and signer.certificate == der else None
 
 
-def admission(
+def verifier(
     mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None, topic: str = TOPIC
-) -> Admission:
-    admits = Admission(mode, topic, authorities or Authorities())
+) -> RecordVerifier:
+    admits = RecordVerifier(mode, topic, authorities or Authorities())
     admits.cluster_id = CLUSTER
     return admits
 
@@ -135,7 +135,7 @@ def admission(
 def signed_events(records: Iterable[Record], now: datetime) -> Iterator[Event]:
     """Read these records where only signed ones count, each signed by who may write it, and appended now."""
     now_ms = round(now.timestamp() * 1000)
-    admits = {TopicKind.USAGE: admission(), TopicKind.ORDERS: admission(topic=ORDERS_TOPIC)}
+    admits = {TopicKind.USAGE: verifier(), TopicKind.ORDERS: verifier(topic=ORDERS_TOPIC)}
     for number, (key, value) in enumerate(records):
         name = key.encode() if isinstance(key, str) else key or b""
         content = raw(value)

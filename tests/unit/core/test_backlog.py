@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kquota.core.reading import read_backlog
 from kquota.core.records import RawRecord, UsageEvent
+from kquota.core.topic_replay import read_backlog
 from kquota.core.view import ClusterView
 from tests.unit.core.situations import NOW, TOLERANCE, Value, free, order, raw, usage
 

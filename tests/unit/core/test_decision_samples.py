@@ -22,15 +22,15 @@ from kquota.core.decision import (
     UndeterminedCause,
     decision_document,
 )
-from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.limit_breaches import Resource
+from kquota.core.records import Hold, HoldAction, OrderTerms
 from kquota.core.topic_scope import TopicScope
-from kquota.core.votes import Resource
 from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 LEASE = Lease(NOW + timedelta(seconds=30), "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11", 123_456_789)
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-NOTE = Note(NOW + timedelta(minutes=30), "moving the log dirs", "alice")
+NOTE = OrderTerms(NOW + timedelta(minutes=30), "moving the log dirs", "alice")
 
 
 def decided(

@@ -14,13 +14,13 @@ from kquota.core.cordon import Cordon, log_dirs_to_cordon
 from kquota.core.decision import Cause, Reason, State, UndeterminedCause
 from kquota.core.inodes import InodeLimits, Inodes
 from kquota.core.latch import latch_volumes
+from kquota.core.limit_breaches import Resource
 from kquota.core.limits import InvalidLimit
 from kquota.core.policy import Situation
 from kquota.core.sentences import decision_sentence
 from kquota.core.status import status_document
 from kquota.core.usage import Volume
 from kquota.core.usage_format import parse_usage, usage_from_document, usage_to_document
-from kquota.core.votes import Resource
 from tests.unit.core.clusters import bounded
 from tests.unit.core.situations import NOW, decided, fold, free, own_look, raw, usage
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from kquota.core.admission import Admission
 from kquota.core.orders import MAX_BROKER_ORDERS, Orders
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import (
     LONGEST_ACTOR,
     LONGEST_ORDER,
@@ -31,6 +30,7 @@ from kquota.core.records import (
 )
 from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.view import ClusterView, FoldResult, NoRecord, wrong_topic_sentence
 from tests.unit.core.signers import CLUSTER, NOW_MS, Authorities, agent, operator
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, Value, free, order, raw, usage
@@ -138,7 +138,7 @@ def test_the_author_of_a_signed_order_is_its_signer(typed: str, shown: str | Non
 
 
 def test_an_agent_signs_no_order_on_the_orders_topic_not_even_for_its_own_broker() -> None:
-    admits = Admission(SigningMode.REQUIRED, "__kquota_orders", Authorities())
+    admits = RecordVerifier(SigningMode.REQUIRED, "__kquota_orders", Authorities())
     admits.cluster_id = CLUSTER
     for signer, result in ((agent(3), FoldResult.REFUSED), (operator("jane"), FoldResult.OPERATOR)):
         key, value = b"maintenance/3", raw(order())
@@ -150,7 +150,7 @@ def test_an_agent_signs_no_order_on_the_orders_topic_not_even_for_its_own_broker
 
 
 def test_an_order_signed_for_the_usage_topic_is_none_on_the_orders_topic() -> None:
-    admits = Admission(SigningMode.REQUIRED, "__kquota_orders", Authorities())
+    admits = RecordVerifier(SigningMode.REQUIRED, "__kquota_orders", Authorities())
     admits.cluster_id = CLUSTER
     copied = operator().record(b"hold", raw(order(Action="pause")))._replace(topic=ORDERS)
     event = admits.read(copied, NOW)
@@ -229,7 +229,7 @@ def test_decommissions_are_bounded_and_the_lowest_ids_stay() -> None:
 @pytest.mark.accepts("G11")
 @pytest.mark.parametrize(("key", "value"), [(key, value_for(key)) for key in KEYS] + [("hold", None)])
 def test_orders_on_the_usage_topic_are_counted_and_do_nothing(key: str, value: Value) -> None:
-    reading = Reading(TOLERANCE)
+    reading = TopicReplay(TOLERANCE)
     for backlog in (True, False):
         (event,) = reading.read([on(USAGE, key, value)], NOW, backlog=backlog)
         assert event is not None
@@ -242,8 +242,8 @@ def test_orders_on_the_usage_topic_are_counted_and_do_nothing(key: str, value: V
 
 
 def test_a_view_read_again_still_has_the_orders_topic_s_orders() -> None:
-    orders = Reading(TOLERANCE)
-    reading = Reading(TOLERANCE, None, orders)
+    orders = TopicReplay(TOLERANCE)
+    reading = TopicReplay(TOLERANCE, None, orders)
     orders.fold(read_record(on(ORDERS, "hold", value_for("hold", Action="pause"))), NOW)
     assert reading.view.hold_in_force(NOW) is not None
     reading.begin_again(same_topic=True)

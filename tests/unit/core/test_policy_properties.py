@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kquota.core.decision import State, UndeterminedCause, decision_document
-from kquota.core.reading import read_backlog
 from kquota.core.records import RawRecord, read_event
+from kquota.core.topic_replay import read_backlog
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult
 from tests.unit.core.clusters import (

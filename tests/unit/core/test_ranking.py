@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.decision import MAX_LISTED, Cause, Decision, FallbackAction, Reason
+from kquota.core.limit_breaches import LimitBreach, sorted_votes
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import read_event
@@ -18,7 +19,6 @@ from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord
 from kquota.core.usage_format import parse_usage
 from kquota.core.view import ClusterView
-from kquota.core.votes import Vote, sorted_votes
 from tests.unit.core.clusters import bounded, cases, view_of
 from tests.unit.core.oracle import Case
 from tests.unit.core.plain_policy import all_reasons
@@ -42,9 +42,13 @@ def test_the_reasons_are_those_of_a_plain_policy(case: Case) -> None:
         assert decision.unlisted_volumes == 0
 
 
-def vote_of(left: int, scale: int, figures: bool, name: str) -> Vote:
+def vote_of(left: int, scale: int, figures: bool, name: str) -> LimitBreach:
     # not reduced, so that votes at the same headroom are written differently
-    return Vote.over_soft(left * scale, 7 * scale, name) if left else Vote.at_hard(name, by_latch=not figures)
+    return (
+        LimitBreach.over_soft(left * scale, 7 * scale, name)
+        if left
+        else LimitBreach.at_hard(name, by_latch=not figures)
+    )
 
 
 broker_votes = st.lists(
@@ -58,7 +62,7 @@ broker_votes = st.lists(
 
 @given(votes=st.lists(broker_votes, max_size=12), count=st.integers(1, 9))
 @bounded(100)
-def test_the_worst_are_the_beginning_of_all(votes: list[list[Vote]], count: int) -> None:
+def test_the_worst_are_the_beginning_of_all(votes: list[list[LimitBreach]], count: int) -> None:
     ranking = Ranking([Reason(Cause.FALLBACK, Fraction(0), 3), Reason(Cause.OWN, Fraction(1, 7), 2, "a")])
     for broker_id, entries in enumerate(votes):
         ranking.add(broker_id, sorted_votes(entries))

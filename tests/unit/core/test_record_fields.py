@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kquota.core.limit_breaches import Basis
 from kquota.core.limits import MAX_BYTES
 from kquota.core.records import (
     MAX_BROKER_ID,
@@ -17,7 +18,6 @@ from kquota.core.strict_json import MAX_TEXT, InvalidJson, parse_json
 from kquota.core.timestamps import from_epoch_ms
 from kquota.core.usage_fields import MalformedRecord
 from kquota.core.usage_format import usage_from_document
-from kquota.core.votes import Basis
 from tests.unit.core.situations import Value, free, order, raw, usage
 
 NEWER = {"type": "Newer", "level": 1}

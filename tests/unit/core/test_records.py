@@ -15,7 +15,7 @@ from kquota.core.records import (
     HoldEvent,
     IgnoredEvent,
     MalformedEvent,
-    Note,
+    OrderTerms,
     TombstoneEvent,
     UsageEvent,
     broker_key,
@@ -91,14 +91,14 @@ def test_only_an_absent_value_is_a_tombstone() -> None:
 @pytest.mark.parametrize("action", HoldAction)
 def test_a_hold_says_what_until_when_why_and_who(action: HoldAction) -> None:
     event = read_event(b"hold", raw(order(Action=action.value)))
-    note = Note(NOW + timedelta(seconds=60), "a test", "alice")
+    note = OrderTerms(NOW + timedelta(seconds=60), "a test", "alice")
     assert event == HoldEvent(Hold(action, note))
     assert read_event(b"hold", json.dumps(Hold(action, note).to_document())) == event
 
 
 @pytest.mark.parametrize("kind", BrokerOrder)
 def test_an_order_about_one_broker_carries_its_id_in_the_key(kind: BrokerOrder) -> None:
-    note = Note(NOW + timedelta(seconds=60), "a test", "alice")
+    note = OrderTerms(NOW + timedelta(seconds=60), "a test", "alice")
     assert read_event(order_key(kind, 7), raw(order())) == BrokerOrderEvent(kind, 7, note)
     assert read_event(order_key(kind, 7), raw(note.to_document())) == BrokerOrderEvent(kind, 7, note)
     assert read_event(order_key(kind, 7), None) == BrokerOrderEvent(kind, 7, None)

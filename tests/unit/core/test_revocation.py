@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from kquota.core.decision import FallbackAction, State
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading
 from kquota.core.records import BrokerOrder, RawRecord, Refusal, RefusedEvent, TopicKind
 from kquota.core.sentences import decision_sentence
 from kquota.core.signing import REPORTS_TOLERANCE_MS, next_counter
 from kquota.core.status import status_document
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
 from tests.unit.core.readings import counts, read, value
@@ -26,9 +26,9 @@ from tests.unit.core.signers import (
     ORDERS_TOPIC,
     Authorities,
     Signer,
-    admission,
     agent,
     operator,
+    verifier,
 )
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, order, raw
 
@@ -37,7 +37,7 @@ THIEF, JANE = operator("thief"), operator("jane")
 KEY = b"7"
 
 
-def reading(authorities: Authorities) -> Reading:
+def reading(authorities: Authorities) -> TopicReplay:
     found = signed_reading(authorities=authorities)
     assert not found.take_revocations(), "the list of the start needs no second reading"
     return found
@@ -82,8 +82,8 @@ def test_a_record_that_its_broker_has_signed_with_its_next_certificate_stays() -
 @pytest.mark.accepts("G12")
 def test_orders_of_a_revoked_certificate_end_at_once_and_leave_no_word_on_their_keys() -> None:
     authorities = Authorities()
-    orders = Reading(TOLERANCE, admission(authorities=authorities, topic=ORDERS_TOPIC))
-    usages = Reading(TOLERANCE, admission(authorities=authorities), orders)
+    orders = TopicReplay(TOLERANCE, verifier(authorities=authorities, topic=ORDERS_TOPIC))
+    usages = TopicReplay(TOLERANCE, verifier(authorities=authorities), orders)
     for one in (orders, usages):
         one.know(CLUSTER, frozenset({7, 8}))
         assert not one.take_revocations()
@@ -151,7 +151,7 @@ def test_while_the_topic_is_read_again_both_views_forget() -> None:
 def test_a_thief_s_counter_does_not_keep_the_next_certificate_from_counting() -> None:
     authorities = Authorities()
     found = reading(authorities)
-    assert found.admission is not None
+    assert found.verifier is not None
     far = NOW_MS + REPORTS_TOLERANCE_MS
     assert read(found, [STOLEN.record(KEY, value(5), far)]) == [FoldResult.USAGE]
     assert next_counter(NOW_MS, far, NOW_MS) == NOW_MS + 1, "its owner does not go on from it"
@@ -203,7 +203,7 @@ WRITTEN = st.one_of(
 ).filter(lambda record: record.key != KEY or record.value is None or b"SnapshotAt" in record.value)
 
 
-def known(found: Reading) -> object:
+def known(found: TopicReplay) -> object:
     free = counts(found.view)
     return (
         None if isinstance(free, NoRecord) else free,

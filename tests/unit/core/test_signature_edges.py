@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from kquota.core.admission import Admission, Claimed, Counters, Signed, Turn, claimed, event_of
+from kquota.core.record_verifier import Claimed, RecordVerifier, ReplayGuard, Signed, Turn, claimed, event_of
 from kquota.core.records import RawRecord, Refusal, RefusedEvent
 from kquota.core.signing import (
     COUNTER_HEADER,
     SIGNATURE_HEADER,
     SIGNER_HEADER,
-    Claim,
+    SignatureHeaders,
     SigningMode,
     names_agent,
     read_claim,
     signed_bytes,
     writer_of,
 )
-from tests.unit.core.signers import CLUSTER, NOW_MS, TOPIC, Authorities, Signer, admission, agent, operator
+from tests.unit.core.signers import CLUSTER, NOW_MS, TOPIC, Authorities, Signer, agent, operator, verifier
 from tests.unit.core.situations import NOW, free, raw, usage
 
 KEY = b"7"
@@ -41,12 +41,12 @@ def test_the_signed_bytes_of_a_tombstone_are_these() -> None:
 def test_a_signature_and_a_certificate_have_at_least_one_byte(
     signature: int, certificate: int, is_read: bool
 ) -> None:
-    claim = Claim(b"s" * signature, b"c" * certificate, 0)
+    claim = SignatureHeaders(b"s" * signature, b"c" * certificate, 0)
     assert read_claim(claim.to_headers()) == (claim if is_read else Refusal.WRONG_SIGNATURE)
 
 
 def test_headers_are_named_and_a_counter_takes_eight_bytes() -> None:
-    assert Claim(b"s", b"c", 258).to_headers() == (
+    assert SignatureHeaders(b"s", b"c", 258).to_headers() == (
         (SIGNATURE_HEADER, b"s"),
         (SIGNER_HEADER, b"c"),
         (COUNTER_HEADER, bytes([0, 0, 0, 0, 0, 0, 1, 2])),
@@ -63,7 +63,7 @@ def test_headers_are_named_and_a_counter_takes_eight_bytes() -> None:
 )
 def test_any_of_a_certificate_s_names_may_be_the_writer(names: Sequence[str]) -> None:
     assert writer_of(names, CLUSTER, KEY, tombstone=False) == "agent/7"
-    assert isinstance(admission().judge(Signer(names).record(KEY, VALUE), NOW), Signed)
+    assert isinstance(verifier().judge(Signer(names).record(KEY, VALUE), NOW), Signed)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_agent_of_a_broker_is_named_in_whatever_cluster(
 
 
 def test_the_first_counter_may_be_zero() -> None:
-    counters = Counters()
+    counters = ReplayGuard()
     assert counters.highest_read(KEY) == -1
     assert counters.turn(KEY, Signed("agent/7", 0)) is Turn.NEXT
     assert counters.highest_read(KEY) == 0
@@ -91,7 +91,7 @@ def test_the_first_counter_may_be_zero() -> None:
 
 
 def test_after_the_topic_was_read_again_the_higher_counter_of_both_readings_counts() -> None:
-    counters = Counters()
+    counters = ReplayGuard()
     counters.turn(KEY, Signed("agent/7", 5))
     counters.begin_again()
     counters.turn(KEY, Signed("agent/7", 9))
@@ -103,29 +103,29 @@ def test_after_the_topic_was_read_again_the_higher_counter_of_both_readings_coun
 
 
 def test_an_admission_goes_on_with_the_counters_of_an_earlier_one() -> None:
-    counters = Counters()
+    counters = ReplayGuard()
     counters.turn(KEY, Signed("agent/7", NOW_MS + 1))
-    later = Admission(SigningMode.REQUIRED, TOPIC, Authorities(), counters)
+    later = RecordVerifier(SigningMode.REQUIRED, TOPIC, Authorities(), counters)
     later.cluster_id = CLUSTER
     assert later.read(OURS.record(KEY, VALUE), NOW) == RefusedEvent("7", Refusal.REPLAYED)
 
 
 def test_without_the_time_of_the_append_a_certificate_has_to_be_valid_now() -> None:
     record = agent(7, not_after_ms=NOW_MS - 1).record(KEY, VALUE, appended_ms=None)
-    assert admission().read(record, NOW) == RefusedEvent("7", Refusal.EXPIRED)
-    assert isinstance(admission().judge(OURS.record(KEY, VALUE, appended_ms=None), NOW), Signed)
+    assert verifier().read(record, NOW) == RefusedEvent("7", Refusal.EXPIRED)
+    assert isinstance(verifier().judge(OURS.record(KEY, VALUE, appended_ms=None), NOW), Signed)
 
 
 def test_text_counts_as_its_bytes_and_a_parsed_value_has_no_signature() -> None:
     record, parsed = OURS.record(KEY, VALUE), {"SnapshotAt": "now"}
     assert VALUE is not None
     as_text = record._replace(key=KEY.decode(), value=VALUE.decode())
-    assert isinstance(admission().judge(as_text, NOW), Signed)
-    assert admission().judge(record._replace(value=parsed), NOW) is Refusal.WRONG_SIGNATURE
+    assert isinstance(verifier().judge(as_text, NOW), Signed)
+    assert verifier().judge(record._replace(value=parsed), NOW) is Refusal.WRONG_SIGNATURE
 
 
 def test_a_record_claims_the_highest_counter_of_its_own_key() -> None:
-    counters = Counters()
+    counters = ReplayGuard()
     counters.turn(KEY, Signed("agent/7", NOW_MS))
     other = agent(8)
     records = [
@@ -158,4 +158,4 @@ def test_a_refused_key_is_shown_whatever_its_bytes_are() -> None:
 
 
 def test_an_operator_reports_for_no_broker() -> None:
-    assert admission().judge(operator().record(KEY, VALUE), NOW) is Refusal.NOT_FOR_KEY
+    assert verifier().judge(operator().record(KEY, VALUE), NOW) is Refusal.NOT_FOR_KEY

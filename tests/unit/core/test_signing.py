@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.admission import Admission
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import RawRecord, Refusal, RefusedEvent, TopicKind, UsageEvent
 from kquota.core.signing import (
     COUNTER_HEADER,
@@ -16,7 +16,7 @@ from kquota.core.signing import (
     REPORTS_TOLERANCE_MS,
     SIGNATURE_HEADER,
     SIGNER_HEADER,
-    Claim,
+    SignatureHeaders,
     SigningMode,
     next_counter,
     order_name_wanted,
@@ -25,7 +25,7 @@ from kquota.core.signing import (
     writer_of,
 )
 from tests.unit.core.clusters import bounded
-from tests.unit.core.signers import CLUSTER, NOW_MS, TOPIC, Authorities, Signer, admission, agent, operator
+from tests.unit.core.signers import CLUSTER, NOW_MS, TOPIC, Authorities, Signer, agent, operator, verifier
 from tests.unit.core.situations import NOW, free, raw, usage
 
 VALUE = raw(usage(free(50)))
@@ -87,19 +87,19 @@ def test_a_record_with_one_bit_changed_does_not_count(data: st.DataObject) -> No
     parts[where] = bytes(flipped)
     headers = tuple((name, parts[name]) for name, _ in record.headers)
     changed = record._replace(key=parts["key"], value=parts["value"], headers=headers)
-    assert not isinstance(admission().read(changed, NOW), UsageEvent)
-    assert isinstance(admission().read(record, NOW), UsageEvent)
+    assert not isinstance(verifier().read(changed, NOW), UsageEvent)
+    assert isinstance(verifier().read(record, NOW), UsageEvent)
 
 
 @pytest.mark.parametrize("change", [{"partition": 1}, {"value": b""}, {"value": None}, {"key": b"07"}])
 def test_a_copy_in_another_place_does_not_count(change: dict) -> None:
     copy = agent(7).record(b"7", VALUE)._replace(**change)
-    assert not isinstance(admission().read(copy, NOW), UsageEvent)
+    assert not isinstance(verifier().read(copy, NOW), UsageEvent)
 
 
 @pytest.mark.parametrize(("cluster_id", "topic"), [("another", TOPIC), (CLUSTER, "another")])
 def test_a_copy_of_another_cluster_or_topic_does_not_count(cluster_id: str, topic: str) -> None:
-    admits = Admission(SigningMode.REQUIRED, topic, Authorities())
+    admits = RecordVerifier(SigningMode.REQUIRED, topic, Authorities())
     admits.cluster_id = cluster_id
     assert admits.judge(agent(7).record(b"7", VALUE), NOW) is Refusal.WRONG_SIGNATURE
 
@@ -111,7 +111,7 @@ def test_headers_are_read_or_refused_whatever_they_are(headers: dict[str, bytes 
     ours = {name for name in headers if name != "actor"}
     if not ours:
         assert claim is Refusal.UNSIGNED
-    elif isinstance(claim, Claim):
+    elif isinstance(claim, SignatureHeaders):
         assert read_claim(claim.to_headers()) == claim
         assert dict(claim.to_headers()) == {name: headers[name] for name in ours}
     else:
@@ -119,12 +119,12 @@ def test_headers_are_read_or_refused_whatever_they_are(headers: dict[str, bytes 
 
 
 def test_headers_of_the_largest_allowed_sizes_are_read_and_no_larger_ones() -> None:
-    claim = Claim(b"s" * MAX_SIGNATURE_BYTES, b"c" * MAX_CERTIFICATE_BYTES, MAX_COUNTER)
+    claim = SignatureHeaders(b"s" * MAX_SIGNATURE_BYTES, b"c" * MAX_CERTIFICATE_BYTES, MAX_COUNTER)
     assert read_claim(claim.to_headers()) == claim
     for larger in (
-        Claim(claim.signature + b"s", claim.certificate, MAX_COUNTER),
-        Claim(claim.signature, claim.certificate + b"c", MAX_COUNTER),
-        Claim(claim.signature, claim.certificate, MAX_COUNTER + 1),
+        SignatureHeaders(claim.signature + b"s", claim.certificate, MAX_COUNTER),
+        SignatureHeaders(claim.signature, claim.certificate + b"c", MAX_COUNTER),
+        SignatureHeaders(claim.signature, claim.certificate, MAX_COUNTER + 1),
     ):
         assert read_claim(larger.to_headers()) is Refusal.WRONG_SIGNATURE
 
@@ -206,33 +206,33 @@ def test_no_report_is_signed_on_the_orders_topic() -> None:
     ],
 )
 def test_each_cause_has_its_name(signer: Signer, cause: Refusal) -> None:
-    assert admission().read(signer.record(b"7", VALUE), NOW) == RefusedEvent("7", cause)
+    assert verifier().read(signer.record(b"7", VALUE), NOW) == RefusedEvent("7", cause)
 
 
 @pytest.mark.accepts("G9")
 def test_a_certificate_has_to_be_valid_when_the_record_was_appended_not_when_it_is_read() -> None:
     record = agent(7, not_after_ms=NOW_MS).record(b"7", VALUE)
     for appended_ms, counts in ((NOW_MS, True), (NOW_MS + 1, False), (None, True)):
-        judged = admission().judge(record._replace(appended_ms=appended_ms), NOW)
+        judged = verifier().judge(record._replace(appended_ms=appended_ms), NOW)
         assert (judged is not Refusal.EXPIRED) is counts
 
 
 @pytest.mark.parametrize("headers", [(), (("actor", b"alice"),)])
 def test_an_unsigned_record_counts_unless_signatures_are_required(headers: tuple) -> None:
     record = RawRecord(b"7", VALUE, NOW_MS, 0, headers)
-    read = admission(SigningMode.ACCEPT).read(record, NOW)
+    read = verifier(SigningMode.ACCEPT).read(record, NOW)
     assert isinstance(read, UsageEvent)
     assert read.record.signer is None
-    assert admission().read(record, NOW) == RefusedEvent("7", Refusal.UNSIGNED)
+    assert verifier().read(record, NOW) == RefusedEvent("7", Refusal.UNSIGNED)
 
 
 def test_a_bad_signature_does_not_count_where_an_unsigned_record_would() -> None:
     forged = agent(7).record(b"7", b"{}")._replace(value=VALUE)
-    assert admission(SigningMode.ACCEPT).read(forged, NOW) == RefusedEvent("7", Refusal.WRONG_SIGNATURE)
+    assert verifier(SigningMode.ACCEPT).read(forged, NOW) == RefusedEvent("7", Refusal.WRONG_SIGNATURE)
 
 
 def test_a_counted_record_names_its_signer() -> None:
-    read = admission().read(agent(7).record(b"7", VALUE), NOW)
+    read = verifier().read(agent(7).record(b"7", VALUE), NOW)
     assert isinstance(read, UsageEvent)
     assert read.record.signer == "agent/7"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kquota.core.orders import MAX_RELIEFS, Orders
-from kquota.core.records import Note, RawRecord, ReliefEvent, TopicKind, read_record
+from kquota.core.records import OrderTerms, RawRecord, ReliefEvent, TopicKind, read_record
 from kquota.core.standing_orders import orders_in_force
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView, FoldResult
@@ -61,7 +61,7 @@ def test_a_plan_has_an_id_and_is_on_the_orders_topic_alone(key: str) -> None:
 
 def test_relief_plans_are_bounded_and_ended_ones_make_room() -> None:
     orders, later = Orders(), NOW.replace(year=NOW.year + 1)
-    ended, standing = Note(NOW, "r", "a"), Note(later, "r", "a")
+    ended, standing = OrderTerms(NOW, "r", "a"), OrderTerms(later, "r", "a")
     for number in range(MAX_RELIEFS):
         assert orders.fold(ReliefEvent(f"{number:03}", standing if number else ended), NOW)
     assert orders.fold(ReliefEvent("y", standing), NOW), "in the place of the ended one"

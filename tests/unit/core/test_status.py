@@ -15,7 +15,7 @@ from hypothesis import given
 from kquota.core.decision import Scope, decision_document
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import Hold, HoldAction, Note, read_event
+from kquota.core.records import Hold, HoldAction, OrderTerms, read_event
 from kquota.core.signing import SigningMode
 from kquota.core.status import status_document
 from kquota.core.view import ClusterView
@@ -324,7 +324,7 @@ def test_a_hold_reads_back_fit_to_print() -> None:
     (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
     decision = read_decision_document({**json.loads(path.read_text("utf-8")), "hold": HOLD})
     until = datetime(2026, 11, 20, 10, 20, tzinfo=UTC)
-    assert decision.hold == Hold(HoldAction.PAUSE, Note(until, "disks are \ufffd swapped", "ada\ufffd"))
+    assert decision.hold == Hold(HoldAction.PAUSE, OrderTerms(until, "disks are \ufffd swapped", "ada\ufffd"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kquota.core.records import (
     BrokerOrder,
     BrokerOrderEvent,
     MalformedEvent,
-    Note,
+    OrderTerms,
     TombstoneEvent,
     UsageEvent,
     read_event,
@@ -156,7 +156,7 @@ def test_which_of_too_many_brokers_are_kept_does_not_depend_on_their_order() -> 
 
 @pytest.mark.accepts("F6")
 def test_orders_are_bounded_and_those_that_have_ended_make_room() -> None:
-    note = Note(NOW + timedelta(seconds=60), "", "")
+    note = OrderTerms(NOW + timedelta(seconds=60), "", "")
     view = ClusterView(TOLERANCE)
     quarantine = BrokerOrder.QUARANTINE
     for broker_id in range(1, MAX_BROKER_ORDERS + 1):
@@ -165,7 +165,7 @@ def test_orders_are_bounded_and_those_that_have_ended_make_room() -> None:
     assert view.fold(BrokerOrderEvent(quarantine, 0, note), NOW) is FoldResult.OPERATOR
     assert len(view.orders.notes) == MAX_BROKER_ORDERS
     later = NOW + timedelta(seconds=61)
-    fresh = Note(later + timedelta(seconds=60), "", "")
+    fresh = OrderTerms(later + timedelta(seconds=60), "", "")
     assert view.fold(BrokerOrderEvent(quarantine, 10**6, fresh), later) is FoldResult.OPERATOR
     assert view.brokers_under(quarantine, later) == {10**6}
 

@@ -18,12 +18,12 @@ from kquota.applied.state import (
 )
 from kquota.applied.verification import Verification
 from kquota.core.decision import Mode, State
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.limits import Limit, LimitType
 from kquota.core.records import TopicKind
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume, VolumeRole
 from kquota.core.usage_format import usage_to_document
-from kquota.core.vouching import ListedBrokers
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.report import CycleReport

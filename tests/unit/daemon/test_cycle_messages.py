@@ -10,11 +10,11 @@ import pytest
 from kquota.applied.state import AppliedUnknown, UnknownCause
 from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.limits import Limit, LimitType
-from kquota.core.vouching import ListedBrokers
+from kquota.daemon.active_problems import ActiveProblems
 from kquota.daemon.cycle_messages import MOST_CAUSES, CycleMessages
 from kquota.daemon.journal import Entry, MessageId
-from kquota.daemon.troubles import TroubleTable
 from kquota.observe.observation import Failure
 from kquota.settings.model import LimitsSection
 from tests.unit.daemon.cycles import (
@@ -38,7 +38,7 @@ class Told:
     def __init__(self, bench: Bench | None = None) -> None:
         self.bench = bench or Bench()
         self.bench.ports.plug_in = (applied_state(), VERIFIED)
-        self.messages, self.troubles = CycleMessages(1), TroubleTable()
+        self.messages, self.troubles = CycleMessages(1), ActiveProblems()
 
     def run(self, *arrivals: object, after: float = 0.2) -> list[Entry]:
         report = self.bench.run(*arrivals, after=after)  # type: ignore[arg-type]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kquota.applied.state import parse_applied_state
-from kquota.core.contents import Contents
 from kquota.core.strict_json import parse_json
+from kquota.core.topic_sizes import Contents
 from kquota.daemon.history import HistoryRecorder
 from tests.unit.core.golden import SAMPLES, complaints
-from tests.unit.core.test_contents import contents
+from tests.unit.core.test_topic_sizes import contents
 from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, arrival, volume
 
 

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.journal import MessageId
-from kquota.daemon.kafka_side import KafkaKnowledge
+from kquota.daemon.kafka_side import KafkaState
 from kquota.fold.records import (
     CaughtUp,
     PartitionsChanged,
@@ -27,16 +27,16 @@ DENIED = KafkaFailure(Kind.ACL_DENIED, "it was denied")
 
 
 @pytest.fixture
-def knowledge() -> KafkaKnowledge:
-    return KafkaKnowledge(TOPIC)
+def knowledge() -> KafkaState:
+    return KafkaState(TOPIC)
 
 
-def wrong(knowledge: KafkaKnowledge) -> dict[str, str]:
+def wrong(knowledge: KafkaState) -> dict[str, str]:
     """The present troubles, by subject."""
     return {trouble.subject: trouble.sentence for trouble in knowledge.standing()}
 
 
-def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) -> None:
+def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaState) -> None:
     headers = (("actor", b"alice"),)
     assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers, 0)
     assert knowledge.take(CaughtUp(3)) is None
@@ -44,7 +44,7 @@ def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) ->
 
 
 @pytest.mark.accepts("A15")
-def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaKnowledge) -> None:
+def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaState) -> None:
     assert knowledge.news(0).active_brokers is None
     knowledge.take(BrokerList(frozenset({1, 2}), "c", 10.0))
     knowledge.take(BrokerListFailed(DOWN, 11.0))
@@ -56,7 +56,7 @@ def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaKnow
     assert wrong(knowledge) == {}
 
 
-def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge: KafkaKnowledge) -> None:
+def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge: KafkaState) -> None:
     assert not knowledge.news(0).asked_own_broker
     knowledge.take(OwnBroker(1, {}, 10.0))
     assert knowledge.news(20).asked_own_broker
@@ -69,7 +69,7 @@ def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge
 
 
 @pytest.mark.accepts("A12")
-def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: KafkaKnowledge) -> None:
+def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: KafkaState) -> None:
     refused = TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete")
     knowledge.take(refused)
     assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
@@ -84,27 +84,27 @@ def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: 
     assert wrong(knowledge) == {}
 
 
-def test_a_verdict_takes_the_place_of_the_one_before(knowledge: KafkaKnowledge) -> None:
+def test_a_verdict_takes_the_place_of_the_one_before(knowledge: KafkaState) -> None:
     knowledge.take(TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete"))
     knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems={"replicas": "one replica"}))
     assert [trouble.sentence for trouble in knowledge.standing()] == ["it is used, but"]
 
 
 def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
-    knowledge: KafkaKnowledge,
+    knowledge: KafkaState,
 ) -> None:
     knowledge.take(TopicVerdict("history", Verdict.REFUSED, "no"))
     assert knowledge.news(0).topic_refused is None
     assert wrong(knowledge) == {"topic history": "no"}
 
 
-def test_a_usable_topic_with_problems_is_a_trouble(knowledge: KafkaKnowledge) -> None:
+def test_a_usable_topic_with_problems_is_a_trouble(knowledge: KafkaState) -> None:
     knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems={"replicas": "one replica"}))
     assert wrong(knowledge) == {f"topic {TOPIC}": "it is used, but"}
     assert knowledge.news(0).topic_refused is None
 
 
-def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaKnowledge) -> None:
+def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaState) -> None:
     for event in (ReadingFailed(DOWN), DOWN, BrokerListFailed(DENIED, 0.0)):
         knowledge.take(event)
     assert knowledge.drain_errors() == {Kind.UNREACHABLE: 2, Kind.ACL_DENIED: 1}
@@ -115,7 +115,7 @@ def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaKnowl
 
 
 @pytest.mark.accepts("F23")
-def test_denials_are_counted_by_the_permission_they_lack(knowledge: KafkaKnowledge) -> None:
+def test_denials_are_counted_by_the_permission_they_lack(knowledge: KafkaState) -> None:
     write = KafkaFailure(Kind.ACL_DENIED, "denied", Operation.WRITE)
     read = KafkaFailure(Kind.ACL_DENIED, "denied", Operation.READ)
     for event in (write, ReadingFailed(read), write, OwnBrokerFailed(1, DENIED, 1.0), DOWN):
@@ -125,7 +125,7 @@ def test_denials_are_counted_by_the_permission_they_lack(knowledge: KafkaKnowled
     assert knowledge.drain_errors()[Kind.ACL_DENIED] == 4
 
 
-def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
+def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaState) -> None:
     knowledge.take(CaughtUp(1))
     knowledge.take(TopicRestarted("id", "it was created again"))
     knowledge.take(PartitionsChanged(2))
@@ -136,7 +136,7 @@ def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
     assert knowledge.news(0).caught_up, "the view stands"
 
 
-def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: KafkaKnowledge) -> None:
+def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: KafkaState) -> None:
     knowledge.take(CaughtUp(1))
     assert knowledge.news(0).rereadings == 0
     knowledge.take(TopicRestarted("id", "the offset is out of range", same_topic=True))
@@ -148,7 +148,7 @@ def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: Kaf
 
 
 def test_a_broker_that_librdkafka_got_no_thread_for_is_told_as_long_as_these_clients_live(
-    knowledge: KafkaKnowledge,
+    knowledge: KafkaState,
 ) -> None:
     error = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "Unable to create broker thread")
     told: list[KafkaFailure] = []

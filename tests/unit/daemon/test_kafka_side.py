@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.inbox import MAX_HELD_BYTES, Inbox, readable
+from kquota.daemon.event_queue import MAX_HELD_BYTES, EventQueue, readable
 from kquota.daemon.kafka_side import MAX_BYTES_A_CYCLE, KafkaEvent, KafkaSide, hand_over, take_portion
 from kquota.daemon.orders_topic import OfOrders
 from kquota.fold import reader as reading
@@ -101,7 +101,7 @@ class Large(Message):
 
 @pytest.mark.accepts("F6")
 def test_a_reader_waits_for_cycles_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    script, inbox, handed_over = Script(), Inbox[KafkaEvent](), list[KafkaEvent]()
+    script, inbox, handed_over = Script(), EventQueue[KafkaEvent](), list[KafkaEvent]()
     monkeypatch.setattr(reading, "RotatingClient", script.make)
 
     def sink(event: KafkaEvent) -> None:

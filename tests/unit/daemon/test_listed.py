@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.core.vouching import ListedBrokers
+from kquota.core.known_brokers import ListedBrokers
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.listed import listed_brokers
 from kquota.write.agent_state import AgentState, EverListed

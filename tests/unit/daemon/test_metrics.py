@@ -21,7 +21,7 @@ from kquota.core.decision import (
     UndeterminedCause,
 )
 from kquota.core.inodes import InodeLimits, Inodes
-from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.records import Hold, HoldAction, OrderTerms
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import StandingOrder
 from kquota.core.topic_scope import TopicScope
@@ -30,7 +30,7 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.report import CycleReport, Folded
 from kquota.kafka.errors import Kind
 from kquota.observe.observation import Failure
-from tests.unit.core.test_contents import contents
+from tests.unit.core.test_topic_sizes import contents
 from tests.unit.daemon.cycles import (
     NEWS,
     START,
@@ -59,7 +59,7 @@ FALLBACK = Decision(
     covered=COVERED,
     scope=TopicScope({"a": Fraction(0)}, Fraction(1, 2)),
 )
-HELD = Hold(HoldAction.PAUSE, Note(START, "a test", "alice"))
+HELD = Hold(HoldAction.PAUSE, OrderTerms(START, "a test", "alice"))
 FAILED = volume(
     0,
     "/dev/sdb1",

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.signing import SigningMode
-from kquota.core.vouching import ListedBrokers
 from kquota.daemon.metrics import AgentMetrics
 from tests.unit.daemon.cycles import CLUSTER, NEWS, START, VERIFIED, Bench, applied_state, arrival, order
 from tests.unit.daemon.test_metrics import shown

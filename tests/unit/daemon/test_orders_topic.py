@@ -12,7 +12,7 @@ import pytest
 from kquota.core.records import TopicKind
 from kquota.daemon.inputs import Arrival, OrdersNews
 from kquota.daemon.journal import MessageId
-from kquota.daemon.kafka_side import KafkaKnowledge
+from kquota.daemon.kafka_side import KafkaState
 from kquota.daemon.orders_topic import OfOrders
 from kquota.fold.records import (
     CaughtUp,
@@ -143,7 +143,7 @@ DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")
 
 
 def test_the_readers_of_both_topics_do_not_mix() -> None:
-    knowledge = KafkaKnowledge("usage")
+    knowledge = KafkaState("usage")
     knowledge.take(OfOrders(CaughtUp(1)))
     assert (knowledge.news(0).caught_up, knowledge.news(0).orders.caught_up) == (False, True)
     knowledge.take(CaughtUp(1))
@@ -160,7 +160,7 @@ def test_the_readers_of_both_topics_do_not_mix() -> None:
     [(Kind.ACL_DENIED, False), (Kind.TOPIC_MISSING, False), (Kind.TIMEOUT, True), (Kind.UNREACHABLE, True)],
 )
 def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(kind: Kind, is_readable: bool) -> None:
-    knowledge = KafkaKnowledge("usage")
+    knowledge = KafkaState("usage")
     knowledge.take(OfOrders(ReadingFailed(KafkaFailure(kind, "it failed"))))
     assert knowledge.news(0).orders.is_readable is is_readable
     assert [trouble.subject for trouble in knowledge.standing()] == ["orders reader"]
@@ -171,7 +171,7 @@ def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(kind: Kind,
 
 
 def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None:
-    knowledge = KafkaKnowledge("usage")
+    knowledge = KafkaState("usage")
     knowledge.take(TopicVerdict("__kquota_orders", Verdict.REFUSED, "its cleanup.policy is delete"))
     (trouble,) = knowledge.standing()
     assert trouble.message_id is MessageId.TOPIC_REFUSED
@@ -179,7 +179,7 @@ def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None
 
 
 def test_an_order_in_a_partition_of_before_is_told() -> None:
-    knowledge = KafkaKnowledge("usage")
+    knowledge = KafkaState("usage")
     knowledge.take(OfOrders(replace(RECORD, key=b"decommission/3")))
     knowledge.take(OfOrders(PartitionsChanged(1)))
     assert list(knowledge.standing()) == []

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from kquota.core.admission import Admission, Counters
 from kquota.core.decision import FallbackAction
+from kquota.core.record_verifier import RecordVerifier, ReplayGuard
 from kquota.core.records import TopicKind
 from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.signing import (
-    Seal,
-    admission_of,
+    RecordSigner,
     own_certificate,
     signing_problems,
     signing_troubles,
+    verifier_of,
 )
 from kquota.settings import Settings, SettingsError
 from kquota.settings.model import SigningSection
@@ -49,27 +49,29 @@ class Fleet:
         self.listed.write_text("", "utf-8")
         settings = settings_with(signing=REQUIRED, fallback_action=fallback)
         self.bench = Bench(settings=settings)
-        self.bench.cycle.configure(settings, self.bench.ports, *self.admissions())
+        self.bench.cycle.configure(settings, self.bench.ports, *self.verifiers())
         self.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
         self.bench.echoes = False
         self.own = self.seal("agent/1")
 
-    def admissions(self) -> Iterator[Admission]:
+    def verifiers(self) -> Iterator[RecordVerifier]:
         """Yield those of the usage topic and of the orders topic; each reads the list by itself."""
         for topic in (TOPIC, ORDERS_TOPIC):
             authorities = AuthorityFile(self.authority.file, self.clock, revoked=self.listed)
-            admission = Admission(SigningMode.REQUIRED, topic, authorities)
-            admission.cluster_id = CLUSTER
-            yield admission
+            verifier = RecordVerifier(SigningMode.REQUIRED, topic, authorities)
+            verifier.cluster_id = CLUSTER
+            yield verifier
 
-    def seal(self, name: str, file: str | None = None, topic: str = TOPIC, at: float | None = None) -> Seal:
+    def seal(
+        self, name: str, file: str | None = None, topic: str = TOPIC, at: float | None = None
+    ) -> RecordSigner:
         files = self.authority.issue(f"kquota://*/{name}", valid=VALID, name=file or name.replace("/", "-"))
-        return Seal(
-            FileSigner(files), topic, Counters(), clock=lambda: self.bench.seconds if at is None else at
+        return RecordSigner(
+            FileSigner(files), topic, ReplayGuard(), clock=lambda: self.bench.seconds if at is None else at
         )
 
     def record(
-        self, seal: Seal, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
+        self, seal: RecordSigner, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
     ) -> Arrival:
         raw = json.dumps(value).encode()
         headers = tuple(seal.headers(key.encode(), raw, CLUSTER, 1))
@@ -83,7 +85,7 @@ class Fleet:
         own = self.record(self.own, "1", self.bench.usage(50))
         return state(self.bench.run(own, *arrivals, after=after))
 
-    def revoke(self, *seals: Seal) -> None:
+    def revoke(self, *seals: RecordSigner) -> None:
         self.listed.write_text("\n".join(seal.signer.fingerprint for seal in seals), "utf-8")
         self.clock.seconds += 0.3
 
@@ -165,7 +167,7 @@ def test_a_reload_with_another_list_takes_it_up(fleet: Fleet) -> None:
         -1
     ] == "PAUSE"
     fleet.revoke(stolen)
-    fleet.bench.cycle.configure(settings_with(signing=REQUIRED), fleet.bench.ports, *fleet.admissions())
+    fleet.bench.cycle.configure(settings_with(signing=REQUIRED), fleet.bench.ports, *fleet.verifiers())
     fleet.look()
     assert fleet.run() == "OPEN"
 
@@ -187,14 +189,14 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
     listed = tmp_path / "revoked"
     listed.write_text("", "utf-8")
     settings, files = configured(tmp_path, listed)
-    seal = Seal(FileSigner(files), TOPIC, Counters())
+    seal = RecordSigner(FileSigner(files), TOPIC, ReplayGuard())
 
     def said() -> tuple[bool, list[str]]:
-        admission = admission_of(settings)
-        own = own_certificate(seal, admission)
+        verifier = verifier_of(settings)
+        own = own_certificate(seal, verifier)
         assert own is not None
         sentences = [trouble.sentence for trouble in signing_troubles(seal, own, NOW)]
-        assert list(signing_problems(settings, admission, NOW)) == sentences, "the same words"
+        assert list(signing_problems(settings, verifier, NOW)) == sentences, "the same words"
         return own.revoked, sentences
 
     assert said() == (False, [])
@@ -210,15 +212,19 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
 def test_the_end_of_the_authority_is_named_a_month_before(tmp_path: Path) -> None:
     (listed := tmp_path / "revoked").write_text("", "utf-8")
     settings, files = configured(tmp_path, listed)
-    seal, admission, end = Seal(FileSigner(files), TOPIC, Counters()), admission_of(settings), VALID[1]
-    own = own_certificate(seal, admission)
+    seal, verifier, end = (
+        RecordSigner(FileSigner(files), TOPIC, ReplayGuard()),
+        verifier_of(settings),
+        VALID[1],
+    )
+    own = own_certificate(seal, verifier)
     assert own is not None
     assert own.authority_end == end
     for days, count in ((31, 0), (29, 1), (-1, 1)):
         now = end - timedelta(days=days)
         said = [trouble.sentence for trouble in signing_troubles(seal, own, now)]
         assert len([one for one in said if f"ends at {format_utc(end)}" in one]) == count
-        assert list(signing_problems(settings, admission, now)) == said
+        assert list(signing_problems(settings, verifier, now)) == said
 
 
 @pytest.mark.parametrize(
@@ -239,6 +245,6 @@ def test_a_bad_list_at_the_start_is_a_bad_configuration(
     settings, _ = configured(tmp_path, listed)
     spoil(listed)
     with pytest.raises(SettingsError) as refused:
-        admission_of(settings)
+        verifier_of(settings)
     assert f"signing.revoked_file names {listed}, which {words}" in str(refused.value)
     assert "allowed: lines with the SHA-256 fingerprint" in str(refused.value)

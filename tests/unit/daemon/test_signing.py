@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from kquota.core.admission import Admission, Counters, Signed
+from kquota.core.record_verifier import RecordVerifier, ReplayGuard, Signed
 from kquota.core.records import RawRecord, Refusal, TopicKind
 from kquota.core.signing import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
 from kquota.core.view import FoldResult
 from kquota.daemon import kafka_side
 from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
 from kquota.daemon.inputs import Arrival
-from kquota.daemon.kafka_side import KafkaKnowledge, KafkaSide
+from kquota.daemon.kafka_side import KafkaSide, KafkaState
 from kquota.daemon.orders_topic import OrdersKnowledge
 from kquota.daemon.signing import (
     OperatorFiles,
     OrderNotSigned,
     OrderSeal,
-    Seal,
-    admission_of,
+    RecordSigner,
     counter_to_remember,
     signer_of,
     signing_warnings,
+    verifier_of,
 )
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import partition_of
@@ -71,11 +71,15 @@ def configured(authority: Authority, *uris: str, mode: str = "required", **field
 
 
 def seal_of(
-    settings: Settings, counters: Counters | None = None, last: int = 0, at: float = 5.0, topic: str = TOPIC
-) -> Seal:
+    settings: Settings,
+    counters: ReplayGuard | None = None,
+    last: int = 0,
+    at: float = 5.0,
+    topic: str = TOPIC,
+) -> RecordSigner:
     signer = signer_of(settings, None)
     assert signer is not None
-    return Seal(signer, topic, counters or Counters(), last, lambda: at)
+    return RecordSigner(signer, topic, counters or ReplayGuard(), last, lambda: at)
 
 
 def operator_files(authority: Authority, *uris: str) -> OperatorFiles:
@@ -83,10 +87,10 @@ def operator_files(authority: Authority, *uris: str) -> OperatorFiles:
     return OperatorFiles(files.certificate, files.key)
 
 
-def admission(
+def verifier(
     authority: Authority, mode: SigningMode = SigningMode.REQUIRED, topic: str = TOPIC
-) -> Admission:
-    admits = Admission(mode, topic, AuthorityFile(authority.file))
+) -> RecordVerifier:
+    admits = RecordVerifier(mode, topic, AuthorityFile(authority.file))
     admits.cluster_id = CLUSTER
     return admits
 
@@ -95,21 +99,21 @@ def test_a_sealed_record_is_admitted_where_kafka_puts_it(authority: Authority) -
     seal = seal_of(configured(authority, "kquota://*/agent/7"))
     headers = seal.headers(b"7", b"{}", CLUSTER, 50)
     record = RawRecord(b"7", b"{}", None, partition_of(b"7", 50), tuple(headers))
-    assert admission(authority).judge(record, NOW) == Signed("agent/7", 5000)
+    assert verifier(authority).judge(record, NOW) == Signed("agent/7", 5000)
     elsewhere = record._replace(partition=record.partition + 1)
-    assert admission(authority).judge(elsewhere, NOW) is Refusal.WRONG_SIGNATURE
+    assert verifier(authority).judge(elsewhere, NOW) is Refusal.WRONG_SIGNATURE
 
 
 def test_counters_grow_above_the_clock_the_memory_and_the_topic(authority: Authority) -> None:
     settings = configured(authority, "kquota://*/agent/7")
 
-    def counter(seal: Seal) -> int:
+    def counter(seal: RecordSigner) -> int:
         return int.from_bytes(dict(seal.headers(b"7", b"{}", CLUSTER, 1))[COUNTER_HEADER], "big")
 
     seal = seal_of(settings, at=5.0)
     assert [counter(seal), counter(seal)] == [5000, 5001]
     assert counter(seal_of(settings, last=9000)) == 9001
-    counters = Counters()
+    counters = ReplayGuard()
     counters.turn(b"7", Signed("agent/7", 9500))
     assert counter(seal_of(settings, counters, last=9000)) == 9501
 
@@ -143,7 +147,7 @@ def test_a_remembered_counter_that_readers_would_refuse_is_written_over() -> Non
 
 def test_with_signing_off_nobody_signs_and_nobody_looks(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
-    assert admission_of(settings) is None
+    assert verifier_of(settings) is None
     assert signer_of(settings, 1) is None
     assert signing_warnings(settings, 1, NOW) == ()
 
@@ -158,7 +162,7 @@ def test_the_files_of_the_kafka_clients_are_the_default(authority: Authority) ->
     }
     settings = settings_in(authority.directory, kafka=kafka, signing={"mode": "required"})
     assert signer_of(settings, 7) is not None
-    assert admission_of(settings) is not None
+    assert verifier_of(settings) is not None
 
 
 @pytest.mark.parametrize(
@@ -185,7 +189,7 @@ def test_authorities_that_cannot_be_read_are_named(authority: Authority) -> None
     settings = configured(authority, "kquota://*/agent/7")
     authority.file.unlink()
     with pytest.raises(SettingsError, match=r"signing\.ca_file names .*ca\.pem, which can't be read"):
-        admission_of(settings)
+        verifier_of(settings)
 
 
 def test_a_certificate_of_another_authority_is_a_warning(authority: Authority) -> None:
@@ -201,7 +205,7 @@ def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) 
     agents = configured(authority, "kquota://*/agent/7", mode=mode)
     jane = operator_files(authority, "kquota://*/operator/jane")
     headers = OrderSeal(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
-    judged = admission(authority, topic=ORDERS_TOPIC).judge(
+    judged = verifier(authority, topic=ORDERS_TOPIC).judge(
         RawRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), datetime.now(UTC)
     )
     assert judged == Signed("operator/jane", judged.counter)  # type: ignore[union-attr]
@@ -250,9 +254,9 @@ def test_an_operator_whose_certificate_is_revoked_gives_no_order(
         seal.headers(CLUSTER, 1)
 
 
-def knowledge(authority: Authority) -> KafkaKnowledge:
-    found = KafkaKnowledge(
-        TOPIC, admission=Admission(SigningMode.REQUIRED, TOPIC, AuthorityFile(authority.file))
+def knowledge(authority: Authority) -> KafkaState:
+    found = KafkaState(
+        TOPIC, verifier=RecordVerifier(SigningMode.REQUIRED, TOPIC, AuthorityFile(authority.file))
     )
     found.take(BrokerList(frozenset({1}), CLUSTER, 0.0))
     found.take(PartitionsChanged(4))
@@ -271,7 +275,7 @@ def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority
 
 @pytest.mark.parametrize("key", [b"hold", b"quarantine/7"])
 def test_an_order_in_a_partition_of_before_refuses_its_topic(authority: Authority, key: bytes) -> None:
-    known = OrdersKnowledge(ORDERS_TOPIC, admission(authority, topic=ORDERS_TOPIC))
+    known = OrdersKnowledge(ORDERS_TOPIC, verifier(authority, topic=ORDERS_TOPIC))
     known.take(PartitionsChanged(4))
     known.take(misplaced(authority, "operator/jane", key, ORDERS_TOPIC))
     assert "partitions were added" in str(known.misplaced.sentence)
@@ -295,7 +299,7 @@ def misplaced(authority: Authority, writer: str, key: bytes, topic: str) -> Topi
 
 def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
     settings = configured(authority, "kquota://*/agent/7")
-    side = KafkaSide(settings, 7, CLUSTER, admission=admission_of(settings), seal=seal_of(settings))
+    side = KafkaSide(settings, 7, CLUSTER, verifier=verifier_of(settings), seal=seal_of(settings))
     published: list[tuple[Any, ...]] = []
     try:
         side.usage.publish = lambda *record: published.append(record)  # type: ignore[method-assign]
@@ -304,7 +308,7 @@ def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> N
         side.knowledge.take(PartitionsChanged(1))
         side.publish(b"7", b"{}")
         ((key, value, headers),) = published
-        judged = admission(authority).judge(RawRecord(key, value, None, 0, tuple(headers)), NOW)
+        judged = verifier(authority).judge(RawRecord(key, value, None, 0, tuple(headers)), NOW)
         assert isinstance(judged, Signed)
     finally:
         side.close()
@@ -321,7 +325,7 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
 
     monkeypatch.setattr(authorities, "has_issued", counted)
     monkeypatch.setattr(kafka_side, "MAX_NEW_CERTIFICATES_A_CYCLE", 10)
-    settings, admits = configured(authority, "kquota://*/agent/7"), admission(authority)
+    settings, admits = configured(authority, "kquota://*/agent/7"), verifier(authority)
     seal, now = seal_of(settings, at=NOW.timestamp()), NOW
 
     def genuine() -> TopicRecord:
@@ -338,7 +342,7 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
     def is_genuine(one: Arrival) -> bool:
         return isinstance(admits.judge(one.raw(), now), Signed)
 
-    side = KafkaSide(settings, 1, CLUSTER, admission=admits)
+    side = KafkaSide(settings, 1, CLUSTER, verifier=admits)
     try:
         for number in range(1, 36):  # one of ours, five new ones, one that was there before
             for record in (genuine(), *(forged(5 * number + n) for n in range(5)), forged(5)):
@@ -361,7 +365,7 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
 
 def signed_bench(authority: Authority) -> Bench:
     bench = Bench(settings=required())
-    bench.cycle.configure(required(), bench.ports, admission(authority))
+    bench.cycle.configure(required(), bench.ports, verifier(authority))
     bench.echoes = False
     return bench
 
@@ -406,7 +410,7 @@ def test_what_counted_unsigned_is_forgotten_after_a_reload_that_requires_signatu
     bench.run(arrival(9, bench.usage(5)))
     assert state(bench.settle()) == "PAUSE", "the verdict of a broker that is not there"
     bench.news = replace(NEWS, caught_up=False)
-    bench.cycle.configure(required(), bench.ports, admission(authority, SigningMode.ACCEPT))
+    bench.cycle.configure(required(), bench.ports, verifier(authority, SigningMode.ACCEPT))
     assert state(bench.run()) == "PAUSE"
     bench.news = NEWS
     bench.echoes = True

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError
 
-from kquota.daemon.inbox import MAX_HELD_BYTES
+from kquota.daemon.event_queue import MAX_HELD_BYTES
 from kquota.fold import followed_topic
 from kquota.fold import reader as reading
 from kquota.fold.followed_topic import ReadTopic

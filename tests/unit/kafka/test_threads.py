@@ -12,7 +12,7 @@ import pytest
 from kquota.kafka.brokers import BrokerWatch
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.topic_check import TopicWatch
-from kquota.publish.producer import Outlet, RecordProducer
+from kquota.publish.producer import ProducerThread, RecordProducer
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
@@ -56,7 +56,7 @@ def watch_of_topics(mistaken: Mistaken, _patch: pytest.MonkeyPatch) -> Any:
 
 def outlet(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
     patch.setattr(RecordProducer, "poll", mistaken)
-    return Outlet(NOWHERE)
+    return ProducerThread(NOWHERE)
 
 
 @pytest.mark.parametrize("start", [watch_of_brokers, watch_of_topics, outlet])

@@ -12,7 +12,7 @@ from tools.mutants.python_results import outcome, read_mutants
 from tools.mutants.results import LISTS, REPOSITORY, CanNotBeJudged, score, summed_up
 
 SOURCE = """\
-class Vote:
+class LimitBreach:
     def of(self, n: int) -> bool:
         # at the limit, too
         return n >= 1
@@ -22,14 +22,14 @@ def plain() -> int:
     return 1
 """
 MUTATED = """\
-class Vote:
+class LimitBreach:
     @_mutmut_mutated(mutants_of)
     def of(self, n: int) -> bool:
         return n >= 1
-    def xǁVoteǁof__mutmut_orig(self, n: int) -> bool:
+    def xǁLimitBreachǁof__mutmut_orig(self, n: int) -> bool:
         # at the limit, too
         return n >= 1
-    def xǁVoteǁof__mutmut_1(self, n: int) -> bool:
+    def xǁLimitBreachǁof__mutmut_1(self, n: int) -> bool:
         # at the limit, too
         return n > 1
 def x_plain__mutmut_orig() -> int:
@@ -38,13 +38,19 @@ def x_plain__mutmut_1() -> int:
     return 2
 """
 SPANS = {
-    "xǁVoteǁof__mutmut_orig": [5, 7],
-    "xǁVoteǁof__mutmut_1": [8, 10],
+    "xǁLimitBreachǁof__mutmut_orig": [5, 7],
+    "xǁLimitBreachǁof__mutmut_1": [8, 10],
     "x_plain__mutmut_orig": [11, 12],
     "x_plain__mutmut_1": [13, 14],
 }
-FILE = "agent/kquota/core/votes.py"
-OF = {"file": FILE, "function": "Vote.of", "was": "return n >= 1", "becomes": "return n > 1", "why": "n is 0"}
+FILE = "agent/kquota/core/limit_breaches.py"
+OF = {
+    "file": FILE,
+    "function": "LimitBreach.of",
+    "was": "return n >= 1",
+    "becomes": "return n > 1",
+    "why": "n is 0",
+}
 MUTATION = """<mutation status='{status}'><sourceFile>Law.java</sourceFile>
 <mutatedClass>org.kquota.govern.{name}</mutatedClass><mutatedMethod>limit</mutatedMethod>
 <lineNumber>{line}</lineNumber><mutator>org.pitest.mutators.MathMutator</mutator>
@@ -63,16 +69,19 @@ def mutmut(tmp_path):
     """The mutants of a campaign in which pytest ended with these exit codes."""
 
     def of(*exit_codes):
-        keys = ("kquota.core.votes.xǁVoteǁof__mutmut_1", "kquota.core.votes.x_plain__mutmut_1")
+        keys = (
+            "kquota.core.limit_breaches.xǁLimitBreachǁof__mutmut_1",
+            "kquota.core.limit_breaches.x_plain__mutmut_1",
+        )
         notes = {
             "meta": {"exit_code_by_key": dict(zip(keys, exit_codes, strict=True))},
             "spans": {"spans": SPANS},
         }
         for folder, text in (("src/kquota/core", SOURCE), ("mutants/src/kquota/core", MUTATED)):
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / "votes.py").write_text(text, "utf-8")
+            (tmp_path / folder / "limit_breaches.py").write_text(text, "utf-8")
         for name, note in notes.items():
-            (tmp_path / f"mutants/src/kquota/core/votes.py.{name}").write_text(json.dumps(note))
+            (tmp_path / f"mutants/src/kquota/core/limit_breaches.py.{name}").write_text(json.dumps(note))
         return [mutant for _, mutant in read_mutants(tmp_path)]
 
     return of
@@ -128,7 +137,7 @@ def test_mutants_of_the_plug_in_are_counted_by_package_and_the_law_apart(pit):
 
 def test_an_entry_that_fits_none_or_more_or_gives_no_reason_fails_the_run(mutmut, pit):
     for exit_codes in ((1, 0), (None, 0)):
-        with pytest.raises(CanNotBeJudged, match=r"Vote\.of.* matches 0 survivors"):
+        with pytest.raises(CanNotBeJudged, match=r"LimitBreach\.of.* matches 0 survivors"):
             summed_up(mutmut(*exit_codes), [OF])
     with pytest.raises(CanNotBeJudged, match="matches 2 survivors"):
         summed_up(pit(("SURVIVED", "Law", 3), ("NO_COVERAGE", "Law", 3)), [LAW], 1)

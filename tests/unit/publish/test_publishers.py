@@ -18,7 +18,7 @@ from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish import producer as producing
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
-from kquota.publish.producer import Outlet, RecordProducer, TopicProducer
+from kquota.publish.producer import ProducerThread, RecordProducer, TopicProducer
 from kquota.publish.publisher import UsagePublisher
 from tests.integration.waiting import eventually
 
@@ -27,13 +27,13 @@ NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 @pytest.fixture
 def history() -> Iterator[HistoryPublisher]:
-    with closing(Outlet(NOWHERE)) as outlet:
+    with closing(ProducerThread(NOWHERE)) as outlet:
         yield HistoryPublisher(outlet, "t", max_buffered_bytes=1000)
 
 
 def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None:
     failures: list[KafkaFailure] = []
-    outlet = Outlet(NOWHERE, lifetime_seconds=1, on_failure=failures.append)
+    outlet = ProducerThread(NOWHERE, lifetime_seconds=1, on_failure=failures.append)
     publisher = UsagePublisher(outlet, "t")
     try:
         for number in range(20):
@@ -89,7 +89,7 @@ def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again
 ) -> None:
     late = LateProducer()
     monkeypatch.setattr(producing, "TopicProducer", lambda *_: late)
-    outlet = Outlet(NOWHERE)
+    outlet = ProducerThread(NOWHERE)
     publisher = UsagePublisher(outlet, "t")
     try:
         publisher.publish(b"1", b"A")
@@ -132,7 +132,7 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
 ) -> None:
     producer = SlowlyExplained()
     monkeypatch.setattr(producing, "TopicProducer", lambda *_: producer)
-    outlet = Outlet(NOWHERE)
+    outlet = ProducerThread(NOWHERE)
     publisher = publisher_class(outlet, "t")
     losing = threading.Thread(target=producer.lose_first)
     publishing_next = threading.Thread(target=publisher.publish, args=(b"1", b"B"))
@@ -215,7 +215,7 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         },
         node=1,
     )
-    outlet = Outlet(properties, lifetime_seconds=1)
+    outlet = ProducerThread(properties, lifetime_seconds=1)
     publisher = UsagePublisher(outlet, "t")
     try:
         problem = publisher.credentials_problem()

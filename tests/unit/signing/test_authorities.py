@@ -9,9 +9,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from kquota.core.admission import Admission
+from kquota.core.record_verifier import RecordVerifier
 from kquota.core.records import RawRecord, Refusal
-from kquota.core.signing import Claim, SigningMode, signed_bytes
+from kquota.core.signing import SignatureHeaders, SigningMode, signed_bytes
 from kquota.signing import authorities as subject
 from kquota.signing.authorities import AuthorityFile, has_issued
 from kquota.signing.keys import uris
@@ -34,11 +34,11 @@ def judged(
     authorities: AuthorityFile, signer: FileSigner, key: bytes = b"7", certificate: bytes | None = None
 ) -> object:
     """The writer of a record, or why it is refused; ``certificate`` is put in place of its own."""
-    admits = Admission(SigningMode.REQUIRED, "topic", authorities)
+    admits = RecordVerifier(SigningMode.REQUIRED, "topic", authorities)
     admits.cluster_id = "cluster"
     counter = round(NOW.timestamp() * 1000)
     message = signed_bytes("cluster", "topic", 0, key, b"{}", counter, signer.certificate)
-    claim = Claim(signer.sign(message), certificate or signer.certificate, counter)
+    claim = SignatureHeaders(signer.sign(message), certificate or signer.certificate, counter)
     verdict = admits.judge(RawRecord(key, b"{}", counter, 0, claim.to_headers()), NOW)
     return verdict if isinstance(verdict, Refusal) else getattr(verdict, "writer", None)
 
@@ -56,7 +56,7 @@ def test_a_record_is_verified_by_the_certificate_in_it(
 
 def test_a_record_of_the_roles_kind_of_certificate_grows_by_less_than_700_bytes(tmp_path: Path) -> None:
     signer = FileSigner(Authority(tmp_path).issue("kquota://bm9uZXNlbnNlLWNsdXN0ZQ/agent/2147483647"))
-    headers = Claim(signer.sign(b"message"), signer.certificate, 1).to_headers()
+    headers = SignatureHeaders(signer.sign(b"message"), signer.certificate, 1).to_headers()
     assert sum(len(name) + len(value) + 4 for name, value in headers) < 700
 
 

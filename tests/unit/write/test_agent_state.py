@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.admission import KeptCounter
+from kquota.core.record_verifier import KeptCounter
 from kquota.write.agent_state import (
     ActiveBrokers,
     AgentState,

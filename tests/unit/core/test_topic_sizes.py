@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from kquota.core.contents import (
+from kquota.core.expiry import BUCKETS, LATER, MINUTE_MS
+from kquota.core.segments import BrokerRules, PartitionState
+from kquota.core.topic_sizes import (
     FILE_TOPICS,
     HISTORY_TOPICS,
     Contents,
@@ -21,8 +23,6 @@ from kquota.core.contents import (
     sizes_before,
     topics_body,
 )
-from kquota.core.expiry import BUCKETS, LATER, MINUTE_MS
-from kquota.core.segments import BrokerRules, PartitionState
 from tests.unit.core.golden import complaints, refused_by_schema, samples
 from tests.unit.core.test_expiry import DAY_MS, NOW, RULES, partition
 

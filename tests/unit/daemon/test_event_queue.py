@@ -12,7 +12,7 @@ from queue import Empty
 import pytest
 
 from kquota.core.records import REGULAR
-from kquota.daemon.inbox import Inbox, readable
+from kquota.daemon.event_queue import EventQueue, readable
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.pace import REST_FROM_NEWS_SECONDS
 from kquota.fold.records import TopicRecord
@@ -30,14 +30,14 @@ def alarm() -> Iterator[tuple[int, int]]:
     os.close(writing)
 
 
-def waited(inbox: Inbox[str], timeout_seconds: float, alarm: int | None = None) -> float:
+def waited(inbox: EventQueue[str], timeout_seconds: float, alarm: int | None = None) -> float:
     began = time.monotonic()
     inbox.wait(timeout_seconds, alarm)
     return time.monotonic() - began
 
 
 def test_events_come_out_in_their_order() -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     for event in "abc":
         inbox.put(event)
     assert [inbox.get_nowait() for _ in range(3)] == list("abc")
@@ -46,7 +46,7 @@ def test_events_come_out_in_their_order() -> None:
 
 
 def test_an_event_of_another_thread_ends_the_wait() -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     thread = threading.Timer(0.05, inbox.put, ["news"])
     thread.start()
     assert waited(inbox, LONG_SECONDS) < LONG_SECONDS / 2
@@ -55,7 +55,7 @@ def test_an_event_of_another_thread_ends_the_wait() -> None:
 
 
 def test_what_is_left_of_earlier_events_ends_the_next_wait() -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     inbox.put("first")
     inbox.put("second")
     inbox.wait(LONG_SECONDS)
@@ -64,7 +64,7 @@ def test_what_is_left_of_earlier_events_ends_the_next_wait() -> None:
 
 
 def test_an_event_that_was_taken_out_ends_no_wait() -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     inbox.put("news")
     inbox.wait(0)
     inbox.get_nowait()
@@ -99,7 +99,7 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
         side.close()
 
 
-def writer_of(inbox: Inbox[str], *events: tuple[str, int]) -> threading.Thread:
+def writer_of(inbox: EventQueue[str], *events: tuple[str, int]) -> threading.Thread:
     """Another thread that hands over events of these sizes; the inbox counts as urgent once it waits."""
 
     def write() -> None:
@@ -112,7 +112,7 @@ def writer_of(inbox: Inbox[str], *events: tuple[str, int]) -> threading.Thread:
 
 
 def test_what_has_a_size_waits_for_room_and_nothing_else_does() -> None:
-    inbox: Inbox[str] = Inbox(10)
+    inbox: EventQueue[str] = EventQueue(10)
     inbox.put("larger than the bound", 11)
     thread = writer_of(inbox, ("next", 4), ("one more", 6), ("last", 1))
     assert readable(LONG_SECONDS, inbox.urgent), "a writer that waits ends a rest"
@@ -133,7 +133,7 @@ def test_what_has_a_size_waits_for_room_and_nothing_else_does() -> None:
 
 
 def test_no_thread_waits_for_room_in_an_inbox_that_is_closed() -> None:
-    inbox: Inbox[str] = Inbox(10)
+    inbox: EventQueue[str] = EventQueue(10)
     thread = writer_of(inbox, ("first", 10), ("in vain", 10), ("another", 1))
     assert readable(LONG_SECONDS, inbox.urgent)
     inbox.close()
@@ -145,7 +145,7 @@ def test_no_thread_waits_for_room_in_an_inbox_that_is_closed() -> None:
 
 
 def test_what_is_left_for_the_next_cycle_counts_as_urgent() -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     inbox.leave_the_rest()
     assert not readable(0, inbox.urgent)
     inbox.put("news")
@@ -154,7 +154,7 @@ def test_what_is_left_for_the_next_cycle_counts_as_urgent() -> None:
 
 
 def test_an_alarm_ends_the_wait(alarm: tuple[int, int]) -> None:
-    inbox: Inbox[str] = Inbox()
+    inbox: EventQueue[str] = EventQueue()
     assert waited(inbox, 0.1, alarm[0]) >= 0.09
     os.write(alarm[1], b"now\n")
     assert waited(inbox, LONG_SECONDS, alarm[0]) < LONG_SECONDS / 2

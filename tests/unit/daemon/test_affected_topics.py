@@ -15,8 +15,8 @@ from kquota.core.inodes import InodeLimits, Inodes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.topic_scope import MAX_TOPICS, MAX_TOPICS_BYTES
 from kquota.core.usage import Volume, VolumeRole, VolumeStatus
+from kquota.daemon.affected_topics import NEAR_SECONDS, log_dirs_near_a_limit, with_topics_at_stake
 from kquota.daemon.own_record import own_record
-from kquota.daemon.topics_at_stake import NEAR_SECONDS, log_dirs_near_a_limit, with_topics_at_stake
 from kquota.observe.observation import Failure, VolumeObservation
 from kquota.publish.documents import to_json
 from kquota.settings.model import LimitsSection

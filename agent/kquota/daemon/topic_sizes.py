@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kquota.core.contents import FILE_NAME, Contents, ContentsCount, contents_document, sizes_before
 from kquota.core.segments import BrokerRules, InvalidTopicSettings, TopicRules, topic_rules
+from kquota.core.topic_sizes import FILE_NAME, Contents, ContentsCount, contents_document, sizes_before
 from kquota.core.usage import VolumeRole
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure

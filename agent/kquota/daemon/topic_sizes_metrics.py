@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from kquota.core.contents import Contents
 from kquota.core.expiry import BUCKETS, LATER, Expiry
+from kquota.core.topic_sizes import Contents
 
 
 def of_contents(contents: Contents | None) -> Iterator[Metric]:

@@ -10,15 +10,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from kquota.applied.state import AppliedScope, AppliedState, Mechanism, exempt_principals
-from kquota.core.contents import Contents
 from kquota.core.decision import Decision, Mode, State, written_factor
 from kquota.core.ranking import volumes_of
 from kquota.core.records import HoldAction
 from kquota.core.signing import SigningMode
+from kquota.core.topic_sizes import Contents
 from kquota.core.usage import Volume, VolumeStatus
-from kquota.daemon.contents_metrics import of_contents
 from kquota.daemon.inodes_metrics import INODES_FIGURES, inodes_figures
 from kquota.daemon.report import CycleReport
+from kquota.daemon.topic_sizes_metrics import of_contents
 from kquota.observe.observation import VolumeObservation
 
 _VOLUME_FIGURES = {
@@ -47,7 +47,7 @@ _MAX_ORDERS = 64
 _VOLUME_LABELS = ("volume", "mount_point", "role")
 
 
-class Present(Collector):
+class StateCollector(Collector):
     """The present, rendered at a scrape; each attribute is replaced whole.
 
     ``identity`` is the broker's id and the cluster's, ``growing`` the names of volumes that grow in PAUSE.
@@ -402,5 +402,5 @@ def _one_of(
 
 PRESENT_NAMES = frozenset(
     family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
-    for family in Present("").collect()
+    for family in StateCollector("").collect()
 )

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kquota.core.reading import Reading
 from kquota.core.records import read_event
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.usage import UsageRecord
 from kquota.core.view import FoldResult
 from tests.unit.core.situations import NOW, TOLERANCE, Value, free, raw, usage
@@ -16,22 +16,22 @@ LATER = NOW + timedelta(seconds=10)
 
 
 @pytest.fixture
-def reading() -> Reading:
-    return Reading(TOLERANCE)
+def reading() -> TopicReplay:
+    return TopicReplay(TOLERANCE)
 
 
-def take(reading: Reading, value: Value, key: str = "1") -> FoldResult:
+def take(reading: TopicReplay, value: Value, key: str = "1") -> FoldResult:
     return reading.fold(read_event(key, raw(value)), NOW)
 
 
-def free_gigabytes(reading: Reading, broker_id: int = 1) -> int | None:
+def free_gigabytes(reading: TopicReplay, broker_id: int = 1) -> int | None:
     record = reading.view.record_of(broker_id, NOW)
     if not isinstance(record, UsageRecord):
         return None
     return (record.volumes[0].capacity_bytes - record.volumes[0].consumed_bytes) // 10**9
 
 
-def test_a_first_reading_counts_at_once_older_records_included(reading: Reading) -> None:
+def test_a_first_reading_counts_at_once_older_records_included(reading: TopicReplay) -> None:
     assert reading.target is reading.view
     assert take(reading, usage(free(50), age_seconds=5)) is FoldResult.USAGE
     assert take(reading, usage(free(60), age_seconds=50)) is FoldResult.USAGE
@@ -41,7 +41,7 @@ def test_a_first_reading_counts_at_once_older_records_included(reading: Reading)
     assert take(reading, usage(free(70), age_seconds=-31)) is FoldResult.FUTURE
 
 
-def test_the_same_topic_read_again_makes_a_view_of_its_own_until_its_end(reading: Reading) -> None:
+def test_the_same_topic_read_again_makes_a_view_of_its_own_until_its_end(reading: TopicReplay) -> None:
     take(reading, usage(free(50), age_seconds=5))
     take(reading, usage(free(20)), key="2")
     before = reading.view
@@ -57,7 +57,7 @@ def test_the_same_topic_read_again_makes_a_view_of_its_own_until_its_end(reading
     assert free_gigabytes(reading) == 40
 
 
-def test_the_new_view_has_the_cluster_and_the_brokers_of_the_former(reading: Reading) -> None:
+def test_the_new_view_has_the_cluster_and_the_brokers_of_the_former(reading: TopicReplay) -> None:
     reading.know("ours", frozenset({1, 2}))
     reading.begin_again(same_topic=True)
     target = reading.target
@@ -71,7 +71,7 @@ def test_the_new_view_has_the_cluster_and_the_brokers_of_the_former(reading: Rea
     assert (reading.view.cluster_id, reading.view.listed) == (None, frozenset())
 
 
-def test_a_topic_that_was_created_again_reverts_nothing(reading: Reading) -> None:
+def test_a_topic_that_was_created_again_reverts_nothing(reading: TopicReplay) -> None:
     take(reading, usage(free(50), age_seconds=5))
     before = reading.view
     reading.begin_again(same_topic=False)
@@ -85,7 +85,7 @@ def test_a_topic_that_was_created_again_reverts_nothing(reading: Reading) -> Non
     assert free_gigabytes(reading) is None
 
 
-def test_at_the_end_of_a_new_topic_older_records_count_again(reading: Reading) -> None:
+def test_at_the_end_of_a_new_topic_older_records_count_again(reading: TopicReplay) -> None:
     take(reading, usage(free(50), age_seconds=5))
     reading.begin_again(same_topic=False)
     reading.reached_end(NOW)
@@ -93,7 +93,7 @@ def test_at_the_end_of_a_new_topic_older_records_count_again(reading: Reading) -
     assert free_gigabytes(reading) == 60
 
 
-def test_records_from_the_future_are_judged_at_the_end_by_the_time_of_the_end(reading: Reading) -> None:
+def test_records_from_the_future_are_judged_at_the_end_by_the_time_of_the_end(reading: TopicReplay) -> None:
     take(reading, usage(free(50)))
     reading.begin_again(same_topic=True)
     take(reading, usage(free(70), age_seconds=-35))

@@ -1,4 +1,4 @@
-"""Reading the topic from its beginning, and perhaps again while the view is in use.
+"""TopicReplay the topic from its beginning, and perhaps again while the view is in use.
 
 A topic holds many records of each broker until it is compacted. A tombstone or an order settles whatever its
 key contained before; a well-formed record that is not from the future settles the earlier records of the same
@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kquota.core.admission import Admission, Signed, claimed, event_of
+from kquota.core.record_verifier import RecordVerifier, Signed, claimed, event_of
 from kquota.core.records import (
     Event,
     OrderEvent,
@@ -32,7 +32,7 @@ REVOKED_AGAIN = "the list of revoked certificates has changed"
 _INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"]*)"')
 
 
-class Reading:
+class TopicReplay:
     """The view that counts (``view``), and the one that records are folded into (``target``).
 
     Old records must not pass for the present while the topic is read again. Of the same topic they make a
@@ -43,15 +43,15 @@ class Reading:
     def __init__(
         self,
         future_tolerance: timedelta,
-        admission: Admission | None = None,
-        orders: Reading | None = None,
+        verifier: RecordVerifier | None = None,
+        orders: TopicReplay | None = None,
     ) -> None:
-        """Begin with an empty view; without an admission no signature is looked at.
+        """Begin with an empty view; without a verifier no signature is looked at.
 
         ``orders`` is the reading of the orders topic, for that of the usage topic.
         """
         self._view = ClusterView(future_tolerance)
-        self.admission = admission
+        self.verifier = verifier
         self._orders = orders
         self._next: ClusterView | None = None
         self._older_is_no_news = self._forgets = False
@@ -85,7 +85,7 @@ class Reading:
         if revoked == self._revoked:
             return False
         self._revoked = revoked
-        keys = [] if self.admission is None else self.admission.counters.revoke(revoked)
+        keys = [] if self.verifier is None else self.verifier.counters.revoke(revoked)
         for view in (self._view, self.target):
             view.revoke(revoked)
             for key in keys:
@@ -95,7 +95,7 @@ class Reading:
         return True
 
     def _revoked_now(self) -> frozenset[str]:
-        return frozenset() if self.admission is None else self.admission.authorities.revoked()
+        return frozenset() if self.verifier is None else self.verifier.authorities.revoked()
 
     def read(self, records: Sequence[RawRecord], now: datetime, *, backlog: bool) -> list[Event | None]:
         """Return the event of each record, in their order; None for one that another has settled.
@@ -103,10 +103,10 @@ class Reading:
         Of a backlog only what still counts is read.
         """
         if backlog:
-            return read_backlog(records, self.target, now, self.admission)
-        if self.admission is None:
+            return read_backlog(records, self.target, now, self.verifier)
+        if self.verifier is None:
             return [read_record(one) for one in records]
-        return [self.admission.read(one, now) for one in records]
+        return [self.verifier.read(one, now) for one in records]
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record."""
@@ -125,8 +125,8 @@ class Reading:
         if not same_topic:
             return
         self._forgets = self._forgets or forget
-        if self.admission is not None:
-            self.admission.counters.begin_again()
+        if self.verifier is not None:
+            self.verifier.counters.begin_again()
         view = self.view
         self._next = ClusterView(
             view.future_tolerance,
@@ -137,8 +137,8 @@ class Reading:
     def reached_end(self, now: datetime) -> None:
         """Take in that the topic has been read to its end."""
         self._older_is_no_news = False
-        if self.admission is not None:
-            self.admission.counters.reached_end()
+        if self.verifier is not None:
+            self.verifier.counters.reached_end()
         if self._next is not None:
             if not self._forgets:
                 self._next.take_over(self.view, now)
@@ -146,16 +146,16 @@ class Reading:
 
 
 def read_backlog(
-    records: Sequence[RawRecord], view: ClusterView, now: datetime, admission: Admission | None = None
+    records: Sequence[RawRecord], view: ClusterView, now: datetime, verifier: RecordVerifier | None = None
 ) -> list[Event | None]:
     """Return the event of each record, in their order; None for one that a later record has settled.
 
-    With an admission, a record settles those with its certificate, and unsigned ones.
+    With a verifier, a record settles those with its certificate, and unsigned ones.
     """
     settled = _Settled()
     events: list[Event | None] = []
     verdicts: list[Signed | Refusal | None] = []
-    claims = None if admission is None else claimed(records, admission.counters)
+    claims = None if verifier is None else claimed(records, verifier.counters)
     for number in range(len(records) - 1, -1, -1):
         record = records[number]
         certificate = None if claims is None else claims[number].certificate
@@ -163,17 +163,17 @@ def read_backlog(
             events.append(None)
             verdicts.append(None)
             continue
-        verdict = None if admission is None else admission.judge(record, now)
+        verdict = None if verifier is None else verifier.judge(record, now)
         event = event_of(record, verdict)
         if view.settles(event, now) and (claims is None or claims[number].is_highest):
             settled.add(record.key, certificate, event)
         events.append(event)
         verdicts.append(verdict)
     events.reverse()
-    if admission is None:
+    if verifier is None:
         return events
     verdicts.reverse()
-    return [admission.in_turn(*judged) for judged in zip(records, verdicts, events, strict=True)]
+    return [verifier.in_turn(*judged) for judged in zip(records, verdicts, events, strict=True)]
 
 
 class _Settled:

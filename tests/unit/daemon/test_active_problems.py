@@ -8,27 +8,27 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kquota.daemon.active_problems import MAX_OF_SUBJECT, STILL_SECONDS, ActiveProblem, ActiveProblems
 from kquota.daemon.journal import MessageId
-from kquota.daemon.troubles import MAX_OF_SUBJECT, STILL_SECONDS, Trouble, TroubleTable
 from kquota.kafka.errors import KafkaFailure, Kind
 from tests.unit.core.clusters import bounded
 
 SUBJECTS, KINDS, BROKERS = ("reader", "brokers"), (Kind.UNREACHABLE, Kind.TIMEOUT), ("kafka2:9", "kafka3:9")
 
 
-def trouble(subject: str, kind: Kind, broker: str, seconds: int = 0) -> Trouble:
+def trouble(subject: str, kind: Kind, broker: str, seconds: int = 0) -> ActiveProblem:
     """A trouble, and how long it has lasted: figures in a sentence make it no other one."""
-    return Trouble.of(
+    return ActiveProblem.of(
         subject, KafkaFailure(kind, f"{subject}: {broker} {kind} for {seconds} s", broker=broker)
     )
 
 
-def sentences(table: TroubleTable, *standing: Trouble, at: float = 0.0) -> list[str]:
+def sentences(table: ActiveProblems, *standing: ActiveProblem, at: float = 0.0) -> list[str]:
     return [entry.sentence for entry in table.follow(standing, at)]
 
 
 def test_brokers_whose_names_differ_in_a_figure_alone_begin_and_end_each() -> None:
-    table = TroubleTable()
+    table = ActiveProblems()
     two, three = (trouble("reader", Kind.UNREACHABLE, broker) for broker in BROKERS)
     assert sentences(table, two) == [two.sentence]
     assert sentences(table, three) == [three.sentence], "the one that is tried next"
@@ -43,15 +43,15 @@ def test_the_level_is_that_of_the_kind_whatever_the_words() -> None:
         (MessageId.APPLIED_UNKNOWN, logging.INFO),
         (MessageId.VOLUME_TROUBLE, logging.WARNING),
     ):
-        table = TroubleTable()
-        (begin,) = table.follow([Trouble(message_id, "it", "", words)], 0)
+        table = ActiveProblems()
+        (begin,) = table.follow([ActiveProblem(message_id, "it", "", words)], 0)
         (end,) = table.follow([], 1)
         assert (begin.level, begin.message_id) == (level, message_id)
         assert (end.level, end.message_id) == (logging.INFO, message_id)
 
 
 def test_a_trouble_that_lasts_is_logged_every_hour_as_it_is_then() -> None:
-    table = TroubleTable()
+    table = ActiveProblems()
     said = [
         line
         for minute in range(150)
@@ -67,7 +67,7 @@ def test_a_trouble_that_lasts_is_logged_every_hour_as_it_is_then() -> None:
 
 
 def test_what_is_logged_of_one_subject_is_bounded() -> None:
-    table = TroubleTable()
+    table = ActiveProblems()
     many = [trouble("reader", Kind.UNREACHABLE, f"kafka{n}:9") for n in range(1000)]
     assert len(sentences(table, *many)) == MAX_OF_SUBJECT
     assert len(sentences(table)) == MAX_OF_SUBJECT
@@ -83,7 +83,7 @@ facts = st.frozensets(
 def test_for_any_sequence_of_facts_each_begins_once_in_an_episode_and_ends_by_its_name(
     cycles: list[frozenset[tuple[str, Kind, str]]],
 ) -> None:
-    table = TroubleTable()
+    table = ActiveProblems()
     running: dict[str, dict[tuple[str, Kind, str], str]] = {}
     for cycle, wrong in enumerate(cycles):
         standing = [trouble(*fact, seconds=cycle) for fact in sorted(wrong)]

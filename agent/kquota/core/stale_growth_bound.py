@@ -9,7 +9,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from kquota.core.votes import Basis, Vote
+from kquota.core.limit_breaches import Basis, LimitBreach
 
 if TYPE_CHECKING:
     from kquota.core.usage import Volume
@@ -18,7 +18,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _LONGEST_SECONDS = 10**9  # a time that far away is no date that people need
 
 
-def vote_after(volume: Volume, age: timedelta) -> Vote | None:
+def vote_after(volume: Volume, age: timedelta) -> LimitBreach | None:
     """Return the worst that its vote can have become at that age of its figures; it must have a ceiling."""
     now = volume.vote()
     assert volume.fill_ceiling_bytes_per_second is not None

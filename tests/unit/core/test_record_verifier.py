@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.admission import Counters, Signed
-from kquota.core.reading import Reading
+from kquota.core.record_verifier import ReplayGuard, Signed
 from kquota.core.records import (
     BrokerOrder,
     HoldEvent,
@@ -20,6 +19,7 @@ from kquota.core.records import (
     UsageEvent,
 )
 from kquota.core.signing import MAX_COUNTER, ORDERS_TOLERANCE_MS, REPORTS_TOLERANCE_MS
+from kquota.core.topic_replay import TopicReplay
 from kquota.core.view import FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
 from tests.unit.core.readings import counts, read, reading, value
@@ -28,9 +28,9 @@ from tests.unit.core.signers import (
     ORDERS_TOPIC,
     Authorities,
     Signer,
-    admission,
     agent,
     operator,
+    verifier,
 )
 from tests.unit.core.situations import NOW, TOLERANCE, order, raw
 
@@ -38,7 +38,7 @@ OUR_ID, OWN_KEY = 7, b"7"
 GENUINE, STRANGER = agent(OUR_ID), agent(8)
 
 
-def orders_reading() -> Reading:
+def orders_reading() -> TopicReplay:
     return reading(topic=ORDERS_TOPIC)
 
 
@@ -190,11 +190,11 @@ def test_a_counter_far_ahead_is_refused_and_no_later_one_looks_old(backlog: bool
         GENUINE.record(OWN_KEY, value(10), MAX_COUNTER, appended_ms=None),
     ]
     found = reading()
-    assert found.admission is not None
+    assert found.verifier is not None
     results = read(found, [*bombs, GENUINE.record(OWN_KEY, value(30), NOW_MS)], backlog=backlog)
     assert results == [FoldResult.REFUSED] * len(bombs) + [FoldResult.USAGE]
     assert found.read(bombs[:1], NOW, backlog=False) == [RefusedEvent("7", Refusal.AHEAD)]
-    assert found.admission.counters.highest(OWN_KEY) == NOW_MS
+    assert found.verifier.counters.highest(OWN_KEY) == NOW_MS
     nearly = GENUINE.record(OWN_KEY, value(20), NOW_MS + REPORTS_TOLERANCE_MS)
     assert read(found, [nearly]) == [FoldResult.USAGE]
 
@@ -229,13 +229,13 @@ def test_a_withdrawn_order_does_not_count_when_compaction_has_left_its_copy_alon
     given = pause(operator("jane"), NOW_MS)
     end = operator(ends).record(b"hold", None, NOW_MS + 1, topic=TopicKind.ORDERS)
     found = orders_reading()
-    assert found.admission is not None
+    assert found.verifier is not None
     assert read(found, [given, end, given])[:2] == [FoldResult.OPERATOR, FoldResult.OPERATOR]
     if again == "restarted":
-        kept = found.admission.counters.kept(0, 10)
+        kept = found.verifier.counters.kept(0, 10)
         found = orders_reading()
-        assert found.admission is not None
-        found.admission.counters.recall(kept)
+        assert found.verifier is not None
+        found.verifier.counters.recall(kept)
     else:
         found.begin_again(same_topic=True)
     assert read(found, [given], backlog=True) == [None]
@@ -249,25 +249,25 @@ def test_an_order_that_stands_counts_after_a_restart() -> None:
     jane, bob = (pause(operator(name), NOW_MS + n) for n, name in enumerate(("jane", "bob")))
     for records in ([jane, bob], [bob, pause(operator("jane"), NOW_MS - 1)]):
         found = orders_reading()
-        assert found.admission is not None
+        assert found.verifier is not None
         read(found, records)
-        kept, found = found.admission.counters.kept(0, 10), orders_reading()
-        assert found.admission is not None
-        found.admission.counters.recall(kept)
+        kept, found = found.verifier.counters.kept(0, 10), orders_reading()
+        assert found.verifier is not None
+        found.verifier.counters.recall(kept)
         read(found, records[-1:], backlog=True)
         found.reached_end(NOW)
         assert found.view.orders.hold is not None
-        assert found.admission.counters.kept(0, 10) == kept
+        assert found.verifier.counters.kept(0, 10) == kept
 
 
 def test_the_newest_counters_of_orders_are_kept_and_old_ones_are_not() -> None:
-    counters = Counters()
+    counters = ReplayGuard()
     for number in range(5):
         counters.turn(b"relief/%d" % number, Signed("operator/jane", number, "c"))
     kept = counters.kept(1, 3)
     assert [(one.key, one.counter) for one in kept] == [("relief/2", 2), ("relief/3", 3), ("relief/4", 4)]
     assert [one.counter for one in counters.kept(1, 9)] == [1, 2, 3, 4]
-    assert Counters().kept(0, 3) == ()
+    assert ReplayGuard().kept(0, 3) == ()
 
 
 def test_an_operator_s_withdrawal_is_not_undone_by_its_own_order() -> None:
@@ -310,9 +310,9 @@ def test_a_copy_takes_no_place_that_compaction_has_cleared() -> None:
 
 def test_what_counted_unsigned_is_forgotten_where_a_reading_forgets() -> None:
     for forget, left in ((False, 30), (True, NoRecord.MISSING)):
-        found = Reading(TOLERANCE)
+        found = TopicReplay(TOLERANCE)
         read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
-        found.admission = admission()
+        found.verifier = verifier()
         found.begin_again(same_topic=True, forget=forget)
         read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
         assert counts(found.view) == 30, "until the topic has been read to its end"
@@ -326,8 +326,8 @@ def test_a_stranger_s_keys_are_ignored_unsigned_as_ever() -> None:
 
 def test_the_highest_counter_of_a_key_is_known_also_while_the_topic_is_read_again() -> None:
     found = reading()
-    assert found.admission is not None
-    counters = found.admission.counters
+    assert found.verifier is not None
+    counters = found.verifier.counters
     assert counters.highest(OWN_KEY) == 0
     read(found, [*COPIES, operator().record(OWN_KEY, None, NOW_MS + 9)])
     assert counters.highest(OWN_KEY) == NOW_MS + 9
@@ -347,7 +347,7 @@ def test_an_operator_alone_announces_a_maintenance() -> None:
 
 
 def test_without_an_admission_headers_are_not_looked_at() -> None:
-    found = Reading(TOLERANCE)
+    found = TopicReplay(TOLERANCE)
     (event,) = found.read([COPIES[0]._replace(partition=9)], NOW, backlog=False)
     assert isinstance(event, UsageEvent)
     assert event.record.signer is None

@@ -16,7 +16,7 @@ _Event = TypeVar("_Event")
 MAX_HELD_BYTES = 16 * 1_048_576
 
 
-class Inbox(Generic[_Event]):
+class EventQueue(Generic[_Event]):
     """A queue that one thread empties; it can wait for an event and a file descriptor at the same time.
 
     The descriptor ``urgent`` is readable once there is an urgent event, or a thread waits for room.

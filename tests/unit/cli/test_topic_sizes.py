@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kquota.cli.configuration import settings_of
-from kquota.cli.contents import expiry_sentence
+from kquota.cli.topic_sizes import expiry_sentence
 from kquota.core.timestamps import format_utc
 from tests.unit.cli.command import Host
 from tests.unit.core.golden import SAMPLES

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.decision import Decision, State
+from kquota.core.known_brokers import ListedBrokers
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import Decommission, DecommissionEvent, UsageEvent, read_event
 from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView
-from kquota.core.vouching import ListedBrokers
 from tests.unit.core.clusters import bounded
 from tests.unit.core.situations import (
     NOW,

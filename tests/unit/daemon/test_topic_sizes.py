@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kquota.core.contents import Contents
 from kquota.core.segments import BrokerRules
+from kquota.core.topic_sizes import Contents
 from kquota.core.usage import VolumeRole
-from kquota.daemon import contents as module
-from kquota.daemon.contents import ContentsWatch, broker_rules_of
-from kquota.daemon.contents_metrics import of_contents
+from kquota.daemon import topic_sizes as module
+from kquota.daemon.topic_sizes import ContentsWatch, broker_rules_of
+from kquota.daemon.topic_sizes_metrics import of_contents
 from kquota.kafka.admin import Pending
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.observe.observation import VolumeObservation

@@ -16,7 +16,7 @@ MAX_OF_SUBJECT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ActiveProblem:
     """A present trouble: ``subject``, ``kind`` and ``broker`` identify it, and the sentence describes it.
 
     The ``message_id`` gives the level.
@@ -30,19 +30,21 @@ class Trouble:
     fields: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @staticmethod
-    def of(subject: str, failure: KafkaFailure, message_id: MessageId = MessageId.KAFKA_TROUBLE) -> Trouble:
+    def of(
+        subject: str, failure: KafkaFailure, message_id: MessageId = MessageId.KAFKA_TROUBLE
+    ) -> ActiveProblem:
         """Return the trouble that a failure at Kafka is for a subject."""
         kind = f"{failure.kind} {failure.operation or ''}".strip()
-        return Trouble(message_id, subject, kind, failure.sentence, failure.broker or "")
+        return ActiveProblem(message_id, subject, kind, failure.sentence, failure.broker or "")
 
 
 @dataclass(slots=True)
 class _Episode:
-    trouble: Trouble
+    trouble: ActiveProblem
     logged_at_seconds: float
 
 
-class TroubleTable:
+class ActiveProblems:
     """The troubles that were logged and are not over.
 
     They are over when nothing is wrong with their subject any more: a client that tries one broker after the
@@ -52,7 +54,7 @@ class TroubleTable:
     def __init__(self) -> None:
         self._subjects: dict[str, dict[tuple[str, str], _Episode]] = {}
 
-    def follow(self, standing: Iterable[Trouble], now_seconds: float) -> list[Entry]:
+    def follow(self, standing: Iterable[ActiveProblem], now_seconds: float) -> list[Entry]:
         """Take in all present troubles; return those to be logged."""
         troubles = list(standing)
         entries: list[Entry] = []
@@ -65,7 +67,7 @@ class TroubleTable:
             entries += self._log(trouble, now_seconds)
         return entries
 
-    def _log(self, trouble: Trouble, now_seconds: float) -> list[Entry]:
+    def _log(self, trouble: ActiveProblem, now_seconds: float) -> list[Entry]:
         episodes = self._subjects.setdefault(trouble.subject, {})
         episode = episodes.get((trouble.kind, trouble.broker))
         if episode is None:

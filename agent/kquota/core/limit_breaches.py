@@ -29,7 +29,7 @@ class Resource(StrEnum):
     INODES = "inodes"
 
 
-class Vote(NamedTuple):
+class LimitBreach(NamedTuple):
     """A volume over its soft limit. Votes sort by what holds producers back most.
 
     ``approximate`` is the headroom as a float: rounding keeps the order, so most comparisons need no
@@ -52,9 +52,11 @@ class Vote(NamedTuple):
         *,
         by_latch: bool,
         resource: Resource = Resource.BYTES,
-    ) -> Vote:
+    ) -> LimitBreach:
         """Build the vote of a volume at headroom 0."""
-        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume, resource, topics)
+        return LimitBreach(
+            0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume, resource, topics
+        )
 
     @staticmethod
     def over_soft(
@@ -64,23 +66,23 @@ class Vote(NamedTuple):
         topics: Topics | None = None,
         *,
         resource: Resource = Resource.BYTES,
-    ) -> Vote:
+    ) -> LimitBreach:
         """Build the vote of a volume with ``left / of`` of headroom, more than 0 and less than 1."""
         # Python divides whole numbers exactly and rounds once, so the order is kept
-        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume, resource, topics)
+        return LimitBreach(left / of, Fraction(left, of), Basis.FIGURES, volume, resource, topics)
 
 
-Votes = tuple[Vote, ...]  # of one broker, the worst first
+Votes = tuple[LimitBreach, ...]  # of one broker, the worst first
 
 
-def sorted_votes(votes: Iterable[Vote | None]) -> Votes:
+def sorted_votes(votes: Iterable[LimitBreach | None]) -> Votes:
     """Return the votes that there are, the worst first."""
     return tuple(sorted(vote for vote in votes if vote is not None))
 
 
 def worse_votes(some: Votes, others: Votes) -> Votes:
     """Return the votes of both; of a volume that both name, the worse one, with the topics of both."""
-    votes: dict[str, Vote] = {}
+    votes: dict[str, LimitBreach] = {}
     for vote in sorted(some + others, key=lambda vote: vote[:-1]):
         worse = votes.setdefault(vote.volume, vote)
         votes[vote.volume] = worse._replace(topics=all_of(worse.topics, vote.topics))

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kquota.cli.output import fail
-from kquota.core.contents import FILE_NAME, IN_WORDS, leaving_sentence
 from kquota.core.timestamps import parse_utc
+from kquota.core.topic_sizes import FILE_NAME, IN_WORDS, leaving_sentence
 from kquota.display.figures import age_text, size_text
 from kquota.host.safe_read import Refusal, read_json_object
 from kquota.settings import Settings

@@ -12,10 +12,10 @@ from kquota.core.decision import Scope
 from kquota.core.records import REGULAR, broker_key
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
+from kquota.daemon.affected_topics import log_dirs_near_a_limit
 from kquota.daemon.inputs import Moment
 from kquota.daemon.signing import counter_to_remember
 from kquota.daemon.state_writer import StateWriter
-from kquota.daemon.topics_at_stake import log_dirs_near_a_limit
 from kquota.host.boot_clock import BootClock
 from kquota.observe.broker_dirs import Place, with_broker_dirs, with_unformatted
 from kquota.observe.broker_process import ProcessWatch
@@ -34,7 +34,7 @@ from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 _PROCESS_WAIT_SECONDS = 1.0
 
 
-class LocalSide:
+class BrokerHost:
     """The edges of a cycle on this machine. None of its calls blocks, or raises for an expected failure.
 
     ``state`` is remembered across restarts. ``problems`` are sentences about remembered values that can't be

@@ -26,7 +26,7 @@ from kquota.core.signing import (
     ORDERS_TOLERANCE_MS,
     REPORTS_TOLERANCE_MS,
     Authorities,
-    Claim,
+    SignatureHeaders,
     SigningMode,
     read_claim,
     signed_bytes,
@@ -68,7 +68,7 @@ class KeptCounter:
     certificate: str
 
 
-class Counters:
+class ReplayGuard:
     """The highest counter of each writer, by key.
 
     By key, because the records of a key are in one partition, and those of others have no order with them.
@@ -174,20 +174,20 @@ class Counters:
         self._floors = {}
 
 
-class Admission:
+class RecordVerifier:
     """Judges the records of one topic. ``cluster_id`` has to be set before the first one."""
 
     def __init__(
-        self, mode: SigningMode, topic: str, authorities: Authorities, counters: Counters | None = None
+        self, mode: SigningMode, topic: str, authorities: Authorities, counters: ReplayGuard | None = None
     ) -> None:
         """Begin with the counters of an earlier one, or with none."""
         self.cluster_id: str | None = None
-        self.counters = Counters() if counters is None else counters
+        self.counters = ReplayGuard() if counters is None else counters
         self.mode, self._topic, self.authorities = mode, topic, authorities
 
-    def of_topic(self, topic: str, counters: Counters | None = None) -> Admission:
+    def of_topic(self, topic: str, counters: ReplayGuard | None = None) -> RecordVerifier:
         """Return the judge of another topic's records, with the same authorities."""
-        return Admission(self.mode, topic, self.authorities, counters)
+        return RecordVerifier(self.mode, topic, self.authorities, counters)
 
     def read(self, record: RawRecord, now: datetime) -> Event | None:
         """Return the event of a record that comes after all others; None for one that was read before."""
@@ -258,7 +258,7 @@ class Claimed:
     is_highest: bool
 
 
-def claimed(records: Sequence[RawRecord], counters: Counters) -> list[Claimed]:
+def claimed(records: Sequence[RawRecord], counters: ReplayGuard) -> list[Claimed]:
     """Return what each record claims, compared with those of its key before it.
 
     A record with the highest counter, once verified, is no replay of one before it with its certificate: they
@@ -268,7 +268,7 @@ def claimed(records: Sequence[RawRecord], counters: Counters) -> list[Claimed]:
     found = []
     for record in records:
         claim, key = read_claim(record.headers), _bytes(record.key) or b""
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, SignatureHeaders):
             found.append(Claimed(None, is_highest=True))
             continue
         before = highest.get(key)
