@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli import exit_codes
+from kquota.cli.config_init import config_init
 from kquota.cli.configuration import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -41,7 +42,8 @@ from kquota.observe.volume_watch import VolumeWatch
 from kquota.settings import Settings, SettingsError
 from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
-config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
+config_app = typer.Typer(help="Write, check or show the agent's configuration.", no_args_is_help=True)
+config_app.command("init")(config_init)
 _LOOK_SECONDS = 6.0
 _TOPICS_SECONDS = 2.0
 _MAX_TOPICS = 20

@@ -57,11 +57,13 @@ COMMANDS = LazyCommands(
         Purpose(
             "Set up",
             {
-                "config": Command("kquota.cli.local:config_app", "Check or show agent.yml", is_group=True),
+                "config": Command(
+                    "kquota.cli.local:config_app", "Write, check or show agent.yml", is_group=True
+                ),
                 "access": Command("kquota.cli.access:access", "Let the agent's user read what it needs"),
                 "run": Command("kquota.cli.run:run", "Run the agent, as its systemd unit does"),
             },
-            ["kquota config check"],
+            ["kquota config init"],
         ),
     ),
 )

@@ -168,6 +168,21 @@ def find_broker(
     return found[max(ours, key=lambda one: (one.began_at, one.process.pid)).process.pid] if ours else None
 
 
+@dataclass(frozen=True, slots=True)
+class RunningBroker:
+    """The properties file that a broker of this host was started with, and its overrides."""
+
+    file: Path
+    overrides: Mapping[str, str] = field(repr=False)
+
+
+def running_brokers() -> list[RunningBroker]:
+    """Return the brokers that run on this host and can be seen."""
+    return [
+        RunningBroker(Path(os.path.normpath(started.file)), dict(started.overrides)) for started in _started()
+    ]
+
+
 def _started() -> Iterator[_Started]:
     """Yield the brokers that can be seen, without those of containers: their paths mean nothing here."""
     for process in psutil.process_iter():

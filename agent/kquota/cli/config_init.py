@@ -1,0 +1,209 @@
+"""``kquota config init``: an agent.yml for the broker on this host, from what is found there."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from kquota.cli import exit_codes
+from kquota.cli.access import access
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
+from kquota.cli.output import fail
+from kquota.core.strict_json import printable
+from kquota.host.atomic import replace_file
+from kquota.observe.broker_process import RunningBroker, running_brokers
+from kquota.observe.server_properties import (
+    BrokerProperties,
+    BrokerPropertiesError,
+    broker_properties_of,
+    raw_properties,
+)
+
+_MODE = 0o640
+_LISTENER = re.compile(r"([^:/]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
+_EXAMPLE = "/usr/share/doc/kquota/examples/agent.yml"
+_TLS = Path("/etc/kquota/tls")
+_EVERY_INTERFACE = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listener of the broker that clients can reach: its name, protocol, and address."""
+
+    name: str
+    protocol: str
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Return host:port, for bootstrap.servers."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def config_init(
+    config: ConfigOption = DEFAULT_CONFIG,
+    server_properties: Annotated[
+        Path | None,
+        typer.Option(
+            "--server-properties",
+            help="The broker's server.properties; by default the one that the running broker has.",
+        ),
+    ] = None,
+    user: Annotated[str, typer.Option("--user", help="The agent's user.")] = "kquota",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write agent.yml for the broker on this host, from its process and its server.properties.
+
+    The agent then observes, and holds no producer. Allows the agent's user to read server.properties and to
+    list the log dirs, as kquota access does. Prints what it found, and the next step. Run it as root.
+    """
+    if os.path.lexists(config) and not force:
+        fail(f"{config} exists: kquota config check checks it, and --force replaces it")
+    if os.geteuid() != 0:
+        fail(f"only root can write {config} and give the agent access", exit_codes.USAGE)
+    try:
+        broker, node_id = _broker(server_properties)
+        listener = listener_of(broker.raw, broker.path)
+    except BrokerPropertiesError as error:
+        fail(str(error), exit_codes.CONFIGURATION)
+    access(broker.path, user)
+    document = _document(broker, node_id, listener)
+    head = f"# Written by kquota config init. All keys, with their meaning: {_EXAMPLE}\n"
+    try:
+        replace_file(config, (head + yaml.safe_dump(document, sort_keys=False)).encode(), _MODE)
+        os.chown(config, 0, pwd.getpwnam(user).pw_gid)
+    except OSError as error:
+        fail(f"{config}: can't be written: {error.strerror}")
+    directories = ", ".join(printable(str(path)) for path in broker.directories)
+    typer.echo(f"found broker {broker.node_id}, {printable(str(broker.path))}, directories {directories}")
+    typer.echo(f"found listener {listener.name} ({listener.protocol}) at {listener.address}")
+    typer.echo(f"wrote {config}: the agent observes, and holds no producer")
+    for step in _next_steps(document["kafka"]):
+        typer.echo(f"next: {step}")
+
+
+def listener_of(raw: Mapping[str, str], path: Path) -> Listener:
+    """Return the listener for the agent: that of the brokers, or one that needs no credentials.
+
+    Raises:
+        BrokerPropertiesError: there is none that can be used without more than the host's files say.
+    """
+    controllers = {name.upper() for name in _entries(raw, "controller.listener.names")}
+    advertised = {one.name: one for one in _listeners(raw, "advertised.listeners", path)}
+    found = [
+        advertised.get(one.name, one)
+        for one in _listeners(raw, "listeners", path, default="PLAINTEXT://:9092")
+        if one.name not in controllers
+    ]
+    if not found:
+        raise BrokerPropertiesError(
+            f"{path}: listeners has none for clients: kquota needs a node with the role of a broker"
+        )
+    name = raw.get("inter.broker.listener.name", raw.get("security.inter.broker.protocol", "PLAINTEXT"))
+    chosen = min(
+        (one for one in found if one.protocol in ("PLAINTEXT", "SSL")),
+        key=lambda one: (one.name != name.strip().upper(), one.protocol != "PLAINTEXT"),
+        default=None,
+    )
+    if chosen is None:
+        names = ", ".join(f"{one.name} ({one.protocol})" for one in found)
+        raise BrokerPropertiesError(
+            f"{path}: clients need SASL at each listener, {names}, and no file of the broker names the"
+            f" agent's credentials: copy {_EXAMPLE} and set sasl.mechanism, sasl.username and kafka_secrets"
+        )
+    return chosen
+
+
+def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
+    """Return the broker's properties, and its node id where only its command line has it."""
+    running = running_brokers()
+    if wanted is not None:
+        path = wanted.absolute()
+        running = [one for one in running if one.file == path] or [RunningBroker(path, {})]
+    if not running:
+        fail(
+            "no running broker can be seen on this host: start Kafka, or name the file that it is started"
+            " with, with --server-properties"
+        )
+    files = sorted({str(one.file) for one in running})
+    if len(files) > 1:
+        fail(
+            f"{len(files)} brokers run on this host: name one with --server-properties, and its own --config"
+            f" (docs: several brokers on a host): {', '.join(map(printable, files))}"
+        )
+    file, overrides = running[0].file, running[0].overrides
+    written = raw_properties(file)
+    broker = broker_properties_of({**written, **overrides}, file)
+    node_id = None if {"node.id", "broker.id"} & written.keys() else broker.node_id
+    if node_id is None and broker_properties_of(written, file).node_id != broker.node_id:
+        node_id = broker.node_id
+    if broker_properties_of(written, file, broker.node_id).directories != broker.directories:
+        raise BrokerPropertiesError(
+            f"{file}: the broker has log.dirs or metadata.log.dir from its command line, which the agent"
+            " can't watch: write them into the file"
+        )
+    if not broker.log_dirs:
+        raise BrokerPropertiesError(
+            f"{file}: process.roles is controller alone: kquota needs a node with the role of a broker"
+        )
+    return broker, node_id
+
+
+def _document(
+    broker: BrokerProperties, node_id: int | None, listener: Listener
+) -> dict[str, dict[str, object]]:
+    section: dict[str, object] = {"server_properties": str(broker.path)}
+    if node_id is not None:
+        section["node_id"] = node_id
+    kafka: dict[str, object] = {"bootstrap.servers": listener.address}
+    if listener.protocol == "SSL":
+        kafka |= {"security.protocol": "ssl", "ssl.ca.location": str(_TLS / "ca.pem")}
+        key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
+        if broker.raw.get(key, broker.raw.get("ssl.client.auth", "none")).strip().lower() != "none":
+            kafka["ssl.certificate.location"] = str(_TLS / "agent.pem")
+            kafka["ssl.key.location"] = str(_TLS / "agent.key")
+    return {"broker": section, "kafka": kafka}
+
+
+def _next_steps(kafka: Mapping[str, object]) -> list[str]:
+    files = [str(value) for name, value in kafka.items() if name.endswith(".location")]
+    missing = [file for file in files if not Path(file).exists()]
+    if missing:
+        return [
+            f"this listener needs TLS: put PEM files that the agent's user can read at {', '.join(missing)}",
+            "kquota config check, then systemctl start kquota-agent, then kquota status",
+        ]
+    return ["systemctl start kquota-agent, then kquota status"]
+
+
+def _entries(raw: Mapping[str, str], key: str) -> list[str]:
+    return [entry for entry in (each.strip() for each in raw.get(key, "").split(",")) if entry]
+
+
+def _listeners(raw: Mapping[str, str], key: str, path: Path, default: str = "") -> list[Listener]:
+    protocols = {}
+    for entry in _entries(raw, "listener.security.protocol.map"):
+        name, _, protocol = entry.partition(":")
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    found = []
+    for entry in _entries({key: raw.get(key, default)}, key):
+        match = _LISTENER.fullmatch(entry)
+        if match is None:
+            raise BrokerPropertiesError(f"{path}: {key}: {entry!r}: allowed is NAME://host:port")
+        name, host, port = match[1].upper(), match[2], int(match[3])
+        protocol = protocols.get(name, name)
+        if host in _EVERY_INTERFACE:
+            # A certificate names the host, and no client takes it for localhost.
+            host = socket.getfqdn() if protocol == "SSL" else "localhost"
+        found.append(Listener(name, protocol, host, port))
+    return found
