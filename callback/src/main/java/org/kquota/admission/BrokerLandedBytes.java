@@ -23,7 +23,8 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
 
     private static final String REMOTE_LOG_METADATA = "__remote_log_metadata";
 
-    private record Meters(Meter all, List<Meter> coordinators, Map<String, Counter> topics) {
+    /** @param removedBytes what coordinators' meters that Kafka has removed had counted: the total keeps it */
+    private record Meters(Meter all, List<Meter> coordinators, long removedBytes, Map<String, Counter> topics) {
     }
 
     /** The meter's own rates are of a minute and more, and begin with a part of five seconds: they lag behind the clients' baselines. */
@@ -101,8 +102,16 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
                 }
             }
         }
-        meters = all == null ? null : new Meters(all, List.copyOf(coordinators), topics);
+        meters = all == null ? null : new Meters(all, List.copyOf(coordinators), removedBytes(all, coordinators), topics);
         return all != null;
+    }
+
+    private long removedBytes(Meter all, List<Meter> coordinators) {
+        Meters before = meters;
+        if (before == null || before.all != all) {
+            return 0;
+        }
+        return before.removedBytes + before.coordinators.stream().filter(meter -> !coordinators.contains(meter)).mapToLong(Meter::count).sum();
     }
 
     private static TopicCounter counter(Meter meter, Counter before, double seconds, boolean isHeld) {
@@ -126,7 +135,7 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
         if (known == null) {
             return 0;
         }
-        long bytes = known.all.count();
+        long bytes = known.all.count() - known.removedBytes;
         for (int i = 0; i < known.coordinators.size(); i++) {
             bytes -= known.coordinators.get(i).count();
         }

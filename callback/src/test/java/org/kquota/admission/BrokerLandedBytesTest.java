@@ -72,6 +72,35 @@ class BrokerLandedBytesTest {
         assertEquals(Set.of("orders", "clicks"), landed.topics().keySet());
     }
 
+    /** Kafka removes a topic's meter once the broker leads none of its partitions; the total keeps what that meter counted. */
+    @Test
+    void whatCoordinatorsAppendedIsNoClientsOnceTheirMetersAreGone() {
+        meter("BytesInPerSec", "").mark(1_000);
+        Meter offsets = meter("BytesInPerSec", ",topic=__consumer_offsets");
+        offsets.mark(100);
+        assertTrue(find());
+        offsets.mark(30);
+        KafkaYammerMetrics.defaultRegistry().removeMetric(made.get(1));
+        assertTrue(find());
+        assertEquals(870, landed.bytes());
+        assertTrue(find());
+        assertEquals(870, landed.bytes(), "they are gone once");
+        meter("BytesInPerSec", ",topic=__consumer_offsets").mark(7);
+        assertTrue(find());
+        assertEquals(863, landed.bytes(), "it leads one again");
+    }
+
+    @Test
+    void aTotalThatBeginsAgainHasNothingOfMetersThatAreGone() {
+        meter("BytesInPerSec", "").mark(1_000);
+        meter("BytesInPerSec", ",topic=__consumer_offsets").mark(100);
+        assertTrue(find());
+        made.forEach(KafkaYammerMetrics.defaultRegistry()::removeMetric);
+        meter("BytesInPerSec", "").mark(40);
+        assertTrue(find());
+        assertEquals(40, landed.bytes());
+    }
+
     @Test
     void afterTheBrokersMetersWentNothingIsCounted() {
         meter("BytesInPerSec", "").mark(1_000);
