@@ -3,76 +3,45 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from datetime import date
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
-from kquota_pipeline.tables import RECORDS, Table, Tables
-from kquota_pipeline.tables.table import Column
+from kquota_pipeline.tables import Table, Tables
 
 T = TypeVar("T")
 _VERSION = "kquota.version"
 _ATTEMPTS = 4
-_ONE_DAY = timedelta(days=1)
-# At midnight a clock that is ahead by some minutes is in the next day.
-_AHEAD = _ONE_DAY
 _DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
 # Without an index on the rest: its figures would cost more at each append than they ever save.
 _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
 
 
 class NotATable(Exception):
-    """There is no table of that name, or one with other columns; the message names them and the place."""
+    """There is no table of that name, or one with other columns or of another version; the message
+    names them and the place.
+    """
 
 
 def create(spark: SparkSession, tables: Tables, table: Table) -> None:
-    """Make an empty table where there is none yet; one that is there keeps its rows, and gets our version,
-    the columns that it lacks, and our comments.
+    """Make an empty table where there is none yet; one that is there stays as it is.
 
     Raises:
-        NotATable: the one that is there has other columns, or is of a later version than ours.
+        NotATable: the one that is there has other columns, or is of another version than ours.
     """
-    location = tables.location(table)
-    columns = ", ".join(map(_declared, table.columns))
+    columns = ", ".join(f"`{name}` {kind.simpleString()} COMMENT '{_quoted(what)}'"
+                        for name, kind, what in table.columns)  # fmt: skip
     indexed = ",".join(name for name, _, _ in table.columns if name in _SKIPPING_COLUMNS)
     spark.sql(
-        f"CREATE TABLE IF NOT EXISTS delta.`{location}` ({columns}) USING DELTA PARTITIONED BY (day) "
-        f"COMMENT '{_quoted(table.what)}' TBLPROPERTIES "
+        f"CREATE TABLE IF NOT EXISTS delta.`{tables.location(table)}` ({columns}) USING DELTA "
+        f"PARTITIONED BY (day) COMMENT '{_quoted(table.what)}' TBLPROPERTIES "
         f"('delta.dataSkippingStatsColumns' = '{indexed}', '{_VERSION}' = '{table.version}')"
     )
-    read(spark, tables, table)
-    version = _known_version(spark, tables, table)
-    _describe(spark, tables, table)
-    if version < table.version:
-        spark.sql(f"ALTER TABLE delta.`{location}` SET TBLPROPERTIES ('{_VERSION}' = '{table.version}')")
-
-
-def _declared(column: Column) -> str:
-    name, kind, what = column
-    return f"`{name}` {kind.simpleString()} COMMENT '{_quoted(what)}'"
-
-
-def _describe(spark: SparkSession, tables: Tables, table: Table) -> None:
-    """Add the columns that a table lacks, and set the comments that differ from ours; usually there are
-    none: each change is a version of the table.
-    """
-    location = tables.location(table)
-    fields = spark.read.format("delta").load(location).schema.fields
-    found = {field.name: field.metadata.get("comment") for field in fields}
-    if lacking := [column for column in table.columns if column[0] not in found]:
-        added = ", ".join(map(_declared, lacking))
-        spark.sql(f"ALTER TABLE delta.`{location}` ADD COLUMNS ({added})")
-    for name, _, what in table.columns:
-        if name in found and found[name] != what:
-            spark.sql(f"ALTER TABLE delta.`{location}` ALTER COLUMN `{name}` COMMENT '{_quoted(what)}'")
-    if _snapshot(spark, tables, table).metadata().description() != table.what:
-        spark.sql(f"COMMENT ON TABLE delta.`{location}` IS '{_quoted(table.what)}'")
+    known(spark, tables, table)
 
 
 def last_transaction(spark: SparkSession, tables: Tables, table: Table, application: str) -> int | None:
@@ -101,40 +70,18 @@ def known(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
     """Return a table as `read` does, after a look at its version.
 
     Raises:
-        NotATable: there is none, it has other columns, or is of a later version than ours.
+        NotATable: there is none, it has other columns, or is of another version than ours.
     """
-    frame = read(spark, tables, table)
-    _known_version(spark, tables, table)
-    return frame
-
-
-def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
-    """Return a table for an analysis: as `known` does, without rows of days that are still to come.
-
-    Earlier versions took records of agents whose clocks were far ahead. One such row would be the end of
-    every series. A line on standard error says once how many rows are left out. Tables without `records`, as
-    a demonstration's, are of any time.
-
-    Raises:
-        NotATable: as `known`.
-    """
-    frame = known(spark, tables, table)
-    last = datetime.now(UTC).date() + _AHEAD
-    if not of_days(frame, last + _ONE_DAY).inputFiles():
-        return frame
-    # Brokers give records their time, and this machine's clock may be behind theirs.
-    arrived = files_by_day(read(spark, tables, RECORDS)) if exists(spark, tables, RECORDS) else ()
-    if not arrived:
-        return frame
-    last = max(last, max(arrived) + _AHEAD)
-    later = of_days(frame, last + _ONE_DAY).groupBy("day").count().collect()
-    if later:
-        _say_once(
-            f"{tables.location(table)}: {sum(row['count'] for row in later):,} rows of days after {last} are "
-            "left out, which came with a clock that was ahead; `kquota-pipeline reparse` removes them where "
-            "their records are still kept"
+    location = tables.location(table)
+    frame = _loaded(spark, location, table)
+    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{location}`").collect()
+    version = next((str(row["value"]) for row in rows if row["key"] == _VERSION), "none")
+    if version != str(table.version):
+        raise NotATable(
+            f"{location}: table {table.name} is of version {version}, and this kquota-pipeline knows version "
+            f"{table.version} alone: use the one that made it, or name another folder and ingest into it"
         )
-    return of_days(frame, last=last)
+    return _with_columns(frame, location, table)
 
 
 def files_by_day(frame: DataFrame) -> dict[date, list[str]]:
@@ -146,44 +93,29 @@ def files_by_day(frame: DataFrame) -> dict[date, list[str]]:
     return found
 
 
-@cache
-def _say_once(line: str) -> None:
-    """Several parts of one analysis read the same table."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def _known_version(spark: SparkSession, tables: Tables, table: Table) -> int:
-    """Return the version that a table notes; 0 of one from before there were versions."""
-    location = tables.location(table)
-    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{location}`").collect()
-    version = next((int(row["value"]) for row in rows if row["key"] == _VERSION), 0)
-    if version > table.version:
-        raise NotATable(
-            f"{location}: table {table.name} is of version {version}, made by a later kquota-pipeline; "
-            f"this one knows version {table.version}: install the later one here, too"
-        )
-    return version
-
-
 def read(spark: SparkSession, tables: Tables, table: Table, version: int | None = None) -> DataFrame:
     """Return a table as it is now, or as it was in a version of Delta's, with the columns of `table.schema`
-    in that order; later columns, which one of an earlier kquota lacks, are null.
+    in that order.
 
     Raises:
         NotATable: there is none, or it has other columns.
     """
     location = tables.location(table)
+    return _with_columns(_loaded(spark, location, table, version), location, table)
+
+
+def _loaded(spark: SparkSession, location: str, table: Table, version: int | None = None) -> DataFrame:
     try:
         reader = spark.read.format("delta")
-        frame = (reader if version is None else reader.option("versionAsOf", version)).load(location)
+        return (reader if version is None else reader.option("versionAsOf", version)).load(location)
     except AnalysisException as error:
         raise NotATable(f"{location}: there is no table {table.name} ({error.getCondition()})") from error
+
+
+def _with_columns(frame: DataFrame, location: str, table: Table) -> DataFrame:
     there = {field.name: field.dataType for field in frame.schema.fields}
     for name, kind, _ in table.columns:
-        if name in table.later and name not in there:
-            frame = frame.withColumn(name, F.lit(None).cast(kind))
-        elif there.get(name) != kind:
+        if there.get(name) != kind:
             found = there[name].simpleString() if name in there else "missing"
             raise NotATable(
                 f"{location}: column {name} of table {table.name} is {found}, not {kind.simpleString()}"
@@ -194,11 +126,9 @@ def read(spark: SparkSession, tables: Tables, table: Table, version: int | None 
 def exists(spark: SparkSession, tables: Tables, table: Table) -> bool:
     """Return whether there is such a table."""
     try:
-        read(spark, tables, table)
-    except NotATable as error:
-        if isinstance(error.__cause__, AnalysisException):
-            return False
-        raise
+        _loaded(spark, tables.location(table), table)
+    except NotATable:
+        return False
     return True
 
 
@@ -211,7 +141,6 @@ def append(
 ) -> None:
     """Append rows with the columns of the table. With a transaction (application id, version), a version that
     the table has already seen of that application appends nothing. The table's history keeps the note.
-    A table of an earlier version gets its later columns.
     """
     writer = _writer(rows, table).mode("append")
     if transaction is not None:
@@ -269,7 +198,7 @@ def retried(change: Callable[[], T]) -> T:
 
 
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
-    return rows.select(*table.schema.fieldNames()).write.format("delta").option("mergeSchema", "true")
+    return rows.select(*table.schema.fieldNames()).write.format("delta")
 
 
 def of_days(frame: DataFrame, first: date | None = None, last: date | None = None) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.cli.tables import tables_page
-from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, RECORDS, TICKS, Tables
+from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, TICKS
 from tests.spark.rows import rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -33,30 +33,23 @@ def test_a_table_has_its_day_its_identity_and_its_order_among_its_columns(table)
     assert {"day", *table.identity, *table.order} <= set(names)
 
 
-@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
-def test_what_a_version_changed_is_said_of_each_later_column(table):
-    text = " ".join(table.changes)
-    assert [name for name in table.later if f"`{name}`" not in text] == []
-    assert table.version == 1 or table.changes
-
-
 def test_the_page_of_the_tables_is_what_the_program_prints():
     assert (DOCS / "tables.md").read_text("utf-8") == tables_page(), "kquota-pipeline tables > docs/tables.md"
 
 
-def test_a_table_of_a_later_version_is_refused_and_one_of_an_earlier_version_notes_ours(spark, tables):
-    def noted(table) -> str:
-        rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(table)}` ('kquota.version')").collect()
-        return str(rows[0]["value"])
-
-    delta.create(spark, tables, replace(CLIENTS, changes=()))
-    assert noted(CLIENTS) == "1"
-    delta.create(spark, tables, CLIENTS)
-    assert noted(CLIENTS) == str(CLIENTS.version) == "3"
-    delta.create(spark, tables, replace(CLIENTS, changes=(*CLIENTS.changes, "`colour` is new.")))
-    for use in (delta.create, delta.known, delta.opened):
-        with pytest.raises(delta.NotATable, match=r"clients is of version 4, .* this one knows version 3"):
-            use(spark, tables, CLIENTS)
+def test_a_table_of_another_version_is_refused(spark, tables):
+    delta.create(spark, tables, replace(CLIENTS, version=CLIENTS.version + 1))
+    clients = tables.location(CLIENTS)
+    (noted,) = spark.sql(f"SHOW TBLPROPERTIES delta.`{clients}` ('kquota.version')").collect()
+    assert noted["value"] == str(CLIENTS.version + 1)
+    spark.range(1).write.format("delta").save(tables.location(OPERATORS))
+    for table, version in ((CLIENTS, CLIENTS.version + 1), (OPERATORS, "none")):
+        for use in (delta.create, delta.known):
+            said = (
+                f"{table.name} is of version {version}, and this kquota-pipeline knows version 1 alone: use"
+            )
+            with pytest.raises(delta.NotATable, match=said):
+                use(spark, tables, table)
 
 
 def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, tables):
@@ -74,75 +67,24 @@ def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, ta
 
 
 def test_a_table_with_other_columns_is_refused_by_name(spark, tables):
-    other = Tables(tables.root)
-    spark.range(1).withColumnRenamed("id", "day").write.format("delta").save(other.location(OPERATORS))
-    with pytest.raises(delta.NotATable, match="column cluster_id of table operators is missing, not string"):
-        delta.create(spark, tables, OPERATORS)
+    delta.create(spark, tables, replace(OPERATORS, columns=OPERATORS.columns[1:]))
+    for use in (delta.create, delta.known, delta.read):
+        with pytest.raises(
+            delta.NotATable, match="column cluster_id of table operators is missing, not string"
+        ):
+            use(spark, tables, OPERATORS)
 
 
-def test_a_table_of_an_earlier_version_gets_its_later_columns_and_all_comments_once(spark, tables):
-    def comments():
-        fields = spark.read.format("delta").load(location).schema.fields
-        return {field.name: field.metadata.get("comment") for field in fields}
-
-    def words_and_version():
-        (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{location}`").collect()
-        (newest,) = spark.sql(f"DESCRIBE HISTORY delta.`{location}` LIMIT 1").collect()
-        return detail["description"], newest["version"]
-
-    location = tables.location(CLIENTS)
-    columns = [
-        (name, kind, "in former words" if name in ("day", "user") else what)
-        for name, kind, what in CLIENTS.columns
-        if name not in CLIENTS.later
-    ]
-    earlier = replace(CLIENTS, what="formerly", columns=tuple(columns), changes=())
-    row = {"cluster_id": "C", "at": datetime(2026, 11, 20, tzinfo=UTC), "day": date(2026, 11, 20)}
-    delta.create(spark, tables, earlier)
-    delta.append(rows(spark, earlier, [row]), tables, earlier)
-    # One of them came with rows, and has no comment.
-    noted = rows(spark, CLIENTS, [row | {"topics": ["a", "b"]}])
-    noted.drop("fetch_bytes_per_second").write.format("delta").mode("append").option(
-        "mergeSchema", "true"
-    ).save(location)
-    assert comments()["topics"] is None
+def test_a_table_and_its_columns_have_the_words_of_their_page(spark, tables):
     delta.create(spark, tables, CLIENTS)
-    assert comments() == {name: what for name, _, what in CLIENTS.columns}
-    done = words_and_version()
-    assert done[0] == CLIENTS.what
     delta.create(spark, tables, CLIENTS)
-    assert words_and_version() == done
-    both = rows(spark, CLIENTS, [row, row | {"topics": ["a", "b"]}])
-    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), both)
-
-
-def test_a_day_of_an_earlier_version_is_replaced(spark, tables):
-    earlier = replace(CLIENTS, columns=tuple(one for one in CLIENTS.columns if one[0] not in CLIENTS.later))
-    row = {"cluster_id": "C", "at": datetime(2026, 11, 20, tzinfo=UTC), "day": date(2026, 11, 20)}
-    delta.create(spark, tables, earlier)
-    delta.append(rows(spark, earlier, [row, row]), tables, earlier)
-    kept = delta.read(spark, tables, CLIENTS).distinct()
-    delta.replace_day(kept, tables, CLIENTS, date(2026, 11, 20))
-    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row]))
-
-
-def test_an_analysis_leaves_out_days_that_are_still_to_come_and_says_so_once(spark, tables, capsys):
-    """Clocks of machines on which this runs are nearer to the record than to the row of a distant day."""
-    delta.create(spark, tables, TICKS)
-    distant = tick(1, 5) | {"at": datetime(2999, 11, 20, tzinfo=UTC), "day": date(2999, 11, 20)}
-    delta.append(ticks(spark, tick(1, 3), distant, distant), tables, TICKS)
-    both = [date(2026, 11, 20), date(2999, 11, 20), date(2999, 11, 20)]
-    assert sorted(row["day"] for row in delta.opened(spark, tables, TICKS).collect()) == both, "of any time"
-    assert capsys.readouterr().err == ""
-
-    at = datetime(2026, 11, 20, tzinfo=UTC)
-    delta.create(spark, tables, RECORDS)
-    delta.append(rows(spark, RECORDS, [{"day": at.date(), "kafka_timestamp": at}]), tables, RECORDS)
-    for _ in range(2):
-        assertDataFrameEqual(delta.opened(spark, tables, TICKS), ticks(spark, tick(1, 3)))
-    (said,) = capsys.readouterr().err.splitlines()
-    assert f"{tables.location(TICKS)}: 2 rows of days after 20" in said
-    assert delta.known(spark, tables, TICKS).count() == 3, "a repair sees them"
+    fields = spark.read.format("delta").load(tables.location(CLIENTS)).schema.fields
+    assert {field.name: field.metadata["comment"] for field in fields} == {
+        name: what for name, _, what in CLIENTS.columns
+    }
+    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{tables.location(CLIENTS)}`").collect()
+    (newest,) = spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(CLIENTS)}` LIMIT 1").collect()
+    assert (detail["description"], newest["version"]) == (CLIENTS.what, 0)
 
 
 def test_a_transaction_is_appended_once_however_often_it_is_tried(spark, tables):

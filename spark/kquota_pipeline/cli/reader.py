@@ -13,7 +13,7 @@ from kquota_pipeline.accounting.attribution import BEFORE_DAYS
 from kquota_pipeline.accounting.topics import TOPIC_RATES
 from kquota_pipeline.cli.options import day_named, fail
 from kquota_pipeline.cli.session import command_session
-from kquota_pipeline.delta import NotATable, of_days, opened
+from kquota_pipeline.delta import NotATable, exists, known, of_days
 from kquota_pipeline.history import History
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.derived import (
@@ -40,7 +40,7 @@ class Reader:
 
     def of(self, table: Table) -> DataFrame:
         """Return a table."""
-        return self.made(lambda session, place, first: of_days(opened(session, place, table), first))
+        return self.made(lambda session, place, first: of_days(known(session, place, table), first))
 
     def made(self, read: Callable[[SparkSession, Tables, date | None], _Found]) -> _Found:
         """Return what a function of `maintain.derived` reads."""
@@ -50,11 +50,8 @@ class Reader:
             fail(str(error))
 
     def if_there(self, table: Table) -> DataFrame | None:
-        """Return a table, None if a former version made the tables."""
-        try:
-            return of_days(opened(self.session, self.place, table), self.first)
-        except NotATable:
-            return None
+        """Return a table, None where there is none: a demonstration has some of them alone."""
+        return self.of(table) if exists(self.session, self.place, table) else None
 
     def looks(self) -> tuple[DataFrame | None, DataFrame | None]:
         """Return `topics` and `expiry`, the tables of agents that look at segments: both, or none."""

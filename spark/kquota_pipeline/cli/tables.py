@@ -20,7 +20,7 @@ property `kquota.version` is the version of its columns and of their meaning
 
 
 def tables(as_json: JsonOption = False) -> None:
-    """Print all tables with the meaning of each column, and what each version has changed."""
+    """Print all tables with the meaning of each column."""
     typer.echo(to_json([document_of(table) for table in ALL]) if as_json else tables_page(), nl=as_json)
 
 
@@ -33,7 +33,6 @@ def document_of(table: Table) -> dict[str, object]:
         "name": table.name,
         "rows": table.what,
         "version": table.version,
-        "changes": {str(number): text for number, text in enumerate(table.changes, 2)},
         "identity": list(table.identity),
         "columns": columns,
     }
@@ -53,7 +52,3 @@ def _section(table: Table) -> Iterator[str]:
     for name, kind, what in table.columns:
         yield f"| `{name}` | `{kind.simpleString()}` | {what} |"
     yield ""
-    for number, text in enumerate(table.changes, 2):
-        yield f"- Version {number}: {text}"
-    if table.changes:
-        yield ""

@@ -204,6 +204,6 @@ def _check_names(change: Change, usage: DataFrame, clients: DataFrame, topics: D
             fail(f"--retention: the table topics has no topic {topic}; it names the largest of each volume")
         if kept_by_time(topics, [topic]).where(F.col("leaves")).isEmpty():
             fail(
-                f"--retention: the history has no retention by time of topic {topic}: it is compacted, bound "
-                "by size alone, or was recorded by agents of a former version, and its bytes stay"
+                f"--retention: the history has no retention by time of topic {topic}: it is compacted "
+                "or bound by size alone, and its bytes stay"
             )

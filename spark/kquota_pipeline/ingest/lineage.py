@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
-from kquota_pipeline.tables import INGESTED, RECORDS, USAGE, Tables
+from kquota_pipeline.tables import RECORDS, USAGE, Tables
 
 _QUERY, _TOPIC_ID = "kquota.ingest.query", "kquota.ingest.topic.id"
 _START_ANEW = (
@@ -70,7 +70,7 @@ def require_own_checkpoint(spark: SparkSession, tables: Tables, checkpoint: str,
             f"{tables.root} was filled with the checkpoint of query {owner}, but at {checkpoint} {found}. "
             f"Name or restore the right one; if it is lost, {_START_ANEW}"
         )
-    last = _last_batch(spark, tables, owner)
+    last = delta.last_transaction(spark, tables, RECORDS, owner)  # each batch comes there first
     if last is not None and not _planned(spark, checkpoint, last):
         raise ForeignCheckpoint(
             f"{checkpoint} does not know batch {last}, which is in {tables.root}: it was restored "
@@ -105,7 +105,7 @@ def claim(spark: SparkSession, tables: Tables, query: str, topic_id: str) -> Non
         raise ForeignCheckpoint(
             f"{tables.root} is filled by query {owner} and not by {query}: stop one of the two"
         )
-    if owner is None or _TOPIC_ID not in noted:
+    if owner is None:
         spark.sql(
             f"ALTER TABLE delta.`{tables.location(USAGE)}` "
             f"SET TBLPROPERTIES ('{_QUERY}' = '{query}', '{_TOPIC_ID}' = '{topic_id}')"
@@ -170,15 +170,3 @@ def _lines(spark: SparkSession, uri: str) -> list[str]:
         if error.getCondition() == "PATH_NOT_FOUND":
             return []
         raise
-
-
-def _last_batch(spark: SparkSession, tables: Tables, query: str) -> int | None:
-    """Return the number of the newest batch that is in any of the tables, or None where there is none."""
-    newest: int | None = None
-    for table in INGESTED:
-        last = delta.last_transaction(spark, tables, table, query)
-        if last is not None:
-            newest = max(newest or 0, last)
-            if table is RECORDS:  # Each batch comes there first. Tables of an earlier version lack it.
-                return newest
-    return newest

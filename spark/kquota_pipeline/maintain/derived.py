@@ -163,7 +163,7 @@ def _parts(
     unchanged = digests.keys() - changed
     if not unchanged:
         return sources, None
-    stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
+    stored = delta.of_days(delta.known(spark, tables, derived.table), first, last)
     return [source.where(_among(changed)) for source in sources], stored.where(_among(unchanged))
 
 
@@ -172,7 +172,7 @@ def _days_of(
 ) -> DataFrame:
     if isinstance(source, Derived):
         return read_derived(spark, tables, source, first, last)
-    return delta.of_days(delta.opened(spark, tables, source), first, last)
+    return delta.of_days(delta.known(spark, tables, source), first, last)
 
 
 def _rows(derived: Derived, sources: Sequence[DataFrame], stored: DataFrame | None) -> DataFrame:

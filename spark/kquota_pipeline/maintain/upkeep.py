@@ -85,7 +85,7 @@ def maintain(
     """
     settings = settings or Upkeep()
     delta.read(spark, tables, USAGE)
-    # Tables that an earlier version did not have are there from the next ingest on, or from now on.
+    # Those that it derives are there from the first run on.
     for table in ALL:
         delta.create(spark, tables, table)
     done = Done()

@@ -57,7 +57,7 @@ def analyse(
     quarantine: DataFrame | None = None,
 ) -> Analysis:
     """Run all jobs over a history and gather their results; `progress` is called with each step. The table
-    `quarantine` is of no cluster, and None in tables of a former version.
+    `quarantine` is of no cluster, and None where there is no such table.
 
     Raises:
         NoSamples: it has no sample to start from.

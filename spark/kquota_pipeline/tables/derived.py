@@ -166,8 +166,6 @@ WRITINGS = Table(
     ),
     identity=("cluster_id", "user", "client_id", "topic", "day"),
     order=("cluster_id", "user", "client_id", "topic"),
-    later=("read_bytes",),
-    changes=("`read_bytes` is new; the days of before keep null.",),
 )
 
 MAINTAINED = Table(

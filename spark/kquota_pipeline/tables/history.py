@@ -71,8 +71,6 @@ USAGE = Table(
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "volume_name"),
-    later=("fill_ceiling_bytes_per_second", "topics", "topics_sequence"),
-    changes=("`fill_ceiling_bytes_per_second`, `topics` and `topics_sequence` are new.",),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 DECISIONS = Table(
@@ -94,8 +92,6 @@ DECISIONS = Table(
     ),
     identity=RECORD_IDENTITY,
     order=("cluster_id", "broker_id", "at", "sequence"),
-    later=("covered",),
-    changes=("`covered` is new.",),
 )
 CLIENTS = Table(
     "clients",
@@ -121,8 +117,6 @@ CLIENTS = Table(
     ),
     identity=(*RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
-    later=("topics", "fetch_bytes_per_second"),
-    changes=("`topics` is new.", "`fetch_bytes_per_second` is new."),
 )
 REFUSALS = Table(
     "refusals",
@@ -154,8 +148,6 @@ GROUPS = Table(
     ),
     identity=(*RECORD_IDENTITY, "group"),
     order=("cluster_id", "broker_id", "group", "at", "sequence"),
-    later=("fetch_bytes_per_second",),
-    changes=("`fetch_bytes_per_second` is new.",),
 )
 OPERATORS = Table(
     "operators",
@@ -175,8 +167,6 @@ OPERATORS = Table(
     # Two agents may write down one order; its time is the topic's, whichever agent did.
     identity=("cluster_id", "at", "order_kind", "subject_broker_id", "plan_id"),
     order=("cluster_id", "at", "sequence"),
-    later=("plan_id",),
-    changes=("Relief plans have rows; `plan_id` is new.",),
 )
 TOPICS = Table(
     "topics",
@@ -196,8 +186,6 @@ TOPICS = Table(
     ),
     identity=(*RECORD_IDENTITY, "volume_name", "topic"),
     order=("cluster_id", "broker_id", "volume_name", "topic", "at", "sequence"),
-    later=("retention_seconds",),
-    changes=("`retention_seconds` is new.",),
 )
 EXPIRY = Table(
     "expiry",

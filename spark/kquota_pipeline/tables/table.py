@@ -37,9 +37,8 @@ RECORD_IDENTITY = ("cluster_id", "broker_id", "instance_id", "sequence")
 
 @dataclass(frozen=True)
 class Table:
-    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files; `changes` are
-    sentences on what each version from 2 on has changed; `later` are columns that tables of earlier versions
-    lack: they are null there; `rows_per_file` make about 128 MB.
+    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files; `version`
+    is that of its columns and of their meaning; `rows_per_file` make about 128 MB.
     """
 
     name: str
@@ -47,14 +46,8 @@ class Table:
     columns: tuple[Column, ...]
     identity: tuple[str, ...]
     order: tuple[str, ...]
-    later: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    version: int = 1
     rows_per_file: int = 20_000_000
-
-    @property
-    def version(self) -> int:
-        """The version of its columns and of their meaning, from 1 on."""
-        return 1 + len(self.changes)
 
     @property
     def schema(self) -> StructType:

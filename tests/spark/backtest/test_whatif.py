@@ -171,7 +171,7 @@ def test_the_command_answers_for_volumes_and_producers(tables: Tables) -> None:
 
 
 def test_bytes_that_never_leave_by_retention_stay(spark: SparkSession) -> None:
-    """A compacted topic has no retention, and an agent of a former version records none."""
+    """A compacted topic has no retention, and a record may lack one."""
 
     def record(tick: int, topic: str, seconds: float | None, agent: str = "new") -> dict[str, object]:
         return envelope(1, tick, volume_name="sda", topic=topic, retention_seconds=seconds, bytes=100) | {

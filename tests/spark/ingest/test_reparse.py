@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
@@ -15,7 +15,7 @@ from kquota_pipeline.ingest.lineage import Batch
 from kquota_pipeline.ingest.progress import Progress
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.reparse import reparse
-from kquota_pipeline.ingest.rows import KIND_OF_TABLE, ROWS
+from kquota_pipeline.ingest.rows import ROWS
 from kquota_pipeline.ingest.stream import append_batch
 from kquota_pipeline.maintain.closing import close_day
 from kquota_pipeline.maintain.days import note
@@ -34,7 +34,6 @@ from tests.spark.ingest.messages import changed, messages, sample
 from tests.spark.rows import rows
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
-USAGE_OF_BEFORE = replace(USAGE, columns=tuple(one for one in USAGE.columns if one[0] not in USAGE.later))
 NAMES = ("usage-topics", "decision-transition", "clients", "operator-hold", "topics", "expiry")
 TWICE = changed(sample("usage-topics"), "Sequence", 99)
 RECORDS_SENT = [
@@ -52,14 +51,19 @@ def ingested(spark, tables, values, number: int = 0):
     append_batch(messages(spark, values), tables, Batch("Q", number), Progress(lambda _line: None))
 
 
+def usage_of_before(records: DataFrame) -> DataFrame:
+    """Rows of a version that did not read these fields."""
+    unread = ("fill_ceiling_bytes_per_second", "topics", "topics_sequence")
+    types = {field.name: field.dataType for field in USAGE.schema}
+    return ROWS[USAGE](records).withColumns({name: F.lit(None).cast(types[name]) for name in unread})
+
+
 @pytest.fixture
 def of_before(spark, tables, monkeypatch):
-    """Tables that a version has filled that knew fewer columns, kinds and tables."""
+    """Tables that a version has filled that knew fewer fields, kinds and tables."""
     known = {table: rows for table, rows in ROWS.items() if table not in (USAGE, TOPICS, EXPIRY)}
-    delta.create(spark, tables, USAGE_OF_BEFORE)
     with monkeypatch.context() as patched:
-        patched.setattr(stream, "ROWS", {USAGE_OF_BEFORE: ROWS[USAGE], **known})
-        patched.setattr(stream, "KIND_OF_TABLE", {**KIND_OF_TABLE, USAGE_OF_BEFORE: "usage"})
+        patched.setattr(stream, "ROWS", {USAGE: usage_of_before, **known})
         ingested(spark, tables, RECORDS_SENT)
     return tables
 
@@ -70,7 +74,7 @@ def test_what_an_earlier_version_did_not_know_is_made_of_the_records_as_they_cam
     delta.create(spark, tables, MAINTAINED)
     # A row of a record that is no longer there as it came, and a day that has been closed.
     gone = {"cluster_id": "C", "at": datetime(2026, 11, 20, 5, tzinfo=UTC), "day": DAY, "kafka_offset": 1}
-    delta.append(rows(spark, USAGE_OF_BEFORE, [gone]), tables, USAGE_OF_BEFORE)
+    delta.append(rows(spark, USAGE, [gone]), tables, USAGE)
     assert close_day(spark, tables, USAGE, DAY) == (5, 2)
     note(spark, tables, USAGE, {DAY: "digest"}, datetime(2026, 11, 21, 3, tzinfo=UTC))
     assert delta.read(spark, tables, USAGE).where(F.col("topics").isNotNull()).isEmpty()
@@ -97,13 +101,13 @@ def test_a_field_a_kind_and_a_rule_of_a_later_version_are_applied_to_the_records
     # Its day is none of those that are made again.
     ahead = changed(sample("usage-topics"), "At", "2027-11-20T00:00:30Z")
     values = [sample("usage-topics"), sample("topics"), ahead]
-    for table in (RECORDS, USAGE_OF_BEFORE, QUARANTINE):
+    for table in (RECORDS, USAGE, QUARANTINE):
         delta.create(spark, tables, table)
     with monkeypatch.context() as patched:
         patched.setattr(problems, "_KINDS", ("usage",))
         patched.setattr(problems, "_MINUTES_AHEAD", 1_000_000)
-        patched.setattr(stream, "ROWS", {USAGE_OF_BEFORE: ROWS[USAGE], QUARANTINE: ROWS[QUARANTINE]})
-        patched.setattr(stream, "KIND_OF_TABLE", {USAGE_OF_BEFORE: "usage"})
+        patched.setattr(stream, "ROWS", {USAGE: usage_of_before, QUARANTINE: ROWS[QUARANTINE]})
+        patched.setattr(stream, "KIND_OF_TABLE", {USAGE: "usage"})
         append_batch(messages(spark, values), tables, Batch("Q", 0), Progress(lambda _line: None))
     # On the same day, and in the same place of a topic that was made again.
     far = {"at": datetime(2027, 11, 20, 5, tzinfo=UTC), "day": date(2027, 11, 20), "broker_id": 9}
