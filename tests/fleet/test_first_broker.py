@@ -1,4 +1,4 @@
-"""The smallest way in: a package and four commands beside a broker that runs as Kafka ships it."""
+"""The smallest way in: a package and four commands next to a broker that runs as Kafka ships it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def configured(host: Host) -> str:
 
 @pytest.fixture(scope="module")
 def started(host: Host, configured: str) -> str:
-    """What `kquota status` prints once the agent has decided."""
+    """The text of `kquota status` once the agent has decided."""
     host.run("systemctl", "start", "kquota-agent")
     return wait_for(lambda: host.run("kquota", "status", check=False).stdout, lambda text: "OPEN" in text)
 
