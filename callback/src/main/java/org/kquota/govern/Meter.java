@@ -17,6 +17,8 @@ final class Meter {
     /** The bytes of a client's first moments do not make it a large producer. */
     private static final double YOUNG_MIN_SECONDS = 2;
     private static final long FEW_REQUESTS = 30;
+    /** Producers keep a record for two minutes, by default (delivery.timeout.ms): what was withheld before is lost to them, and does not come later. */
+    private static final double KEPT_SECONDS = 120;
 
     private final TagSet tagSet;
     private final ProduceRates.Rate rate;
@@ -39,6 +41,9 @@ final class Meter {
     private double filledBeforeSeconds;
     private double lookedAtSeconds;
     private double learntAtSeconds;
+    /** Bytes that a client of this baseline would have brought while it was held, less those that it has brought since. */
+    private double withheldBytes;
+    private boolean isHeld;
     private boolean seen;
     private boolean quiet;
     private boolean alone;
@@ -142,7 +147,14 @@ final class Meter {
 
     /** Takes no look, because there is nothing to see. */
     void pass(double nowSeconds) {
+        withhold(0, nowSeconds - lookedAtSeconds);
         lookedAtSeconds = nowSeconds;
+    }
+
+    private void withhold(double rate, double seconds) {
+        if (isHeld) {
+            withheldBytes = Math.min(withheldBytes + Math.max(0, baseline() - rate) * seconds, baseline() * KEPT_SECONDS);
+        }
     }
 
     /**
@@ -157,6 +169,7 @@ final class Meter {
         double now = usesItsTags || observed > 0 ? rate.bytesPerSecond().orElse(0) : 0;
         double seconds = nowSeconds - lookedAtSeconds;
         lookedAtSeconds = nowSeconds;
+        withhold(now, seconds);
         long requestsNow = tagSet.requests();
         long came = requestsNow - requestsBefore;
         requestsBefore = requestsNow;
@@ -215,11 +228,13 @@ final class Meter {
 
     /** OPEN begins: the meter learns the rate from then on. */
     void learnsFrom(double sinceSeconds) {
+        isHeld = false;
         learntAtSeconds = sinceSeconds;
     }
 
     /**
-     * OPEN: until then the baseline followed what was seen at the last look; that of a new client is the mean of its life.
+     * OPEN: until then the baseline followed what was seen at the last look; that of a new client is the mean of its life. A rate above the baseline is not believed
+     * before it has brought what was withheld: a client that catches up is not a larger one.
      *
      * @param onlyUpwards whether O still shows what a throttle did to it: only what is above the frozen baseline is believed
      */
@@ -229,13 +244,19 @@ final class Meter {
         if (seconds <= 0 || onlyUpwards && observed <= baseline()) {
             return;
         }
+        double rate = produced();
+        if (withheldBytes > 0 && rate > baseline()) {
+            withheldBytes -= (rate - baseline()) * seconds;
+            rate = baseline();
+        }
         double share = 1 - Math.exp(-seconds / baselineSeconds);
-        baselineSum += (produced() - baselineSum) * share;
+        baselineSum += (rate - baselineSum) * share;
         baselineWeight += (1 - baselineWeight) * share;
     }
 
     /** OPEN is left. */
     void freeze() {
+        isHeld = true;
         beforeThrottle = Math.min(baseline(), observed);
         filledBeforeSeconds = filledSeconds;
     }

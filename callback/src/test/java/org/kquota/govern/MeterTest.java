@@ -105,6 +105,42 @@ class MeterTest {
     }
 
     @Test
+    void bytesThatCatchUpAfterAHoldDoNotRaiseTheBaseline() {
+        observe(10, 1, 5_000);
+        meter.learn(10, HALF_LIFE_OF_A_SECOND, false);
+        meter.freeze();
+        observe(2, 1, 1_000);
+        observe(1, 1, 6_000);
+        observe(3, 0, 1_000);
+        meter.learnsFrom(now);
+        for (int second = 0; second < 2; second++) {
+            observe(1, 1, 15_000);
+            meter.learn(now, HALF_LIFE_OF_A_SECOND, true);
+            assertEquals(5_000, meter.baseline(), EXACT, "20,000 were withheld");
+        }
+        observe(1, 1, 15_000);
+        meter.learn(now, HALF_LIFE_OF_A_SECOND, true);
+        assertTrue(meter.baseline() > 9_000, "all has come: the client has grown");
+    }
+
+    @Test
+    void whatComesAfterALongHoldIsThatOfTwoMinutesAtMost() {
+        observe(10, 1, 5_000);
+        meter.learn(10, HALF_LIFE_OF_A_SECOND, false);
+        meter.freeze();
+        observe(100, 0, 0);
+        now += 900;
+        meter.pass(now);
+        meter.learnsFrom(now);
+        observe(100, 1, 11_000);
+        meter.learn(now, HALF_LIFE_OF_A_SECOND, true);
+        assertEquals(5_000, meter.baseline(), EXACT, "600,000 were withheld");
+        observe(1, 1, 11_000);
+        meter.learn(now, HALF_LIFE_OF_A_SECOND, true);
+        assertTrue(meter.baseline() > 5_000);
+    }
+
+    @Test
     void whatWasBeforeOpenIsNotLearnt() {
         observe(10, 1, 5_000);
         meter.learn(1, HALF_LIFE_OF_A_SECOND, false);
