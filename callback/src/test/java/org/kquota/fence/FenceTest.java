@@ -289,6 +289,10 @@ class FenceTest {
         assertEquals(0.5, factor());
         assertNotNull(refusal(ALICE, WRITE, TestRequest.writeTo("clicks")));
         assertEquals(0.2, factor());
+        TestRequest bob = TestRequest.of(ApiKeys.PRODUCE, "bob");
+        quotas.tags(ClientQuotaType.PRODUCE, bob.principal(), bob.clientId());
+        assertNotNull(refusal(bob, TestRequest.writeTo("clicks"), WRITE));
+        assertEquals(2, quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().filter(tagSet -> tagSet.factor(0) == 0.2).count(), "whichever topic comes last");
         publish(Map.of("orders", 0.0), 1, Mode.ENFORCE);
         assertNotNull(refusal(ALICE, WRITE));
         assertEquals(0, factor());
