@@ -60,7 +60,8 @@ public final class Claim {
         return weight <= 0;
     }
 
-    double requestBytes(double usual) {
+    /** The bytes that one request of it brings, or the usual ones where that is not known. */
+    public double requestBytes(double usual) {
         double known = requestBytes;
         return known > 0 ? known : usual;
     }
@@ -118,7 +119,7 @@ public final class Claim {
      * Bytes that have arrived beyond what its requests were charged for, since this was asked last; on the planning thread. A request is charged before it
      * arrives, so two of them may be on their way.
      */
-    double unexpectedBytes(double usual) {
+    public double unexpectedBytes(double usual) {
         double expected = chargedBytes.get() - settledBytes;
         double unexpected = arrivedBytes - expected;
         settledBytes += Math.min(expected, Math.max(arrivedBytes, expected - 2 * requestBytes(usual)));

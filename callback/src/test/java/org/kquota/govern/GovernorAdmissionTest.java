@@ -35,6 +35,7 @@ class GovernorAdmissionTest extends SteppedGovernor {
         assertEquals(5_000, small.claim().weight(), 50);
         assertEquals(20_000, large.claim().weight(), 200);
         assertEquals(0, late.claim().weight(), "it is a newcomer");
+        assertEquals(2_100, large.claim().requestBytes(0), 100, "ten requests a second, counted in slices of the window");
         for (TagSet each : List.of(small, large, bounded, late)) {
             assertEquals(TagSet.NO_LIMIT, each.limit(), "no delay but that of its quota");
         }
@@ -95,9 +96,21 @@ class GovernorAdmissionTest extends SteppedGovernor {
     }
 
     @Test
+    void whatArrivesIsToldToTheClientsClaim() {
+        TagSet app = client("app", 20_000);
+        steps(120, State.OPEN, 1, true, app);
+        client("app", 20_050);
+        steps(0.1, State.THROTTLE, 0.2, true, app);
+        assertEquals(500, app.claim().unexpectedBytes(0), 1, "50 B/s more in a window of 10 s, and no request was charged");
+    }
+
+    @Test
     void byTopicWhatArrivesIsNotChargedToAClient() {
         TagSet app = client("app", 20_000);
         steps(120, State.OPEN, 1, true, app);
+        client("app", 20_050);
+        stepsByTopic(0.1, 0.2, app);
+        assertEquals(0, app.claim().unexpectedBytes(0));
         stepsByTopic(5, 0.2, app);
         assertEquals(20_000, app.claim().weight(), 200);
         assertNotNull(governor.target(0.2, 1, 0));

@@ -1,13 +1,17 @@
 package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.yammer.metrics.core.MetricName;
 
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.metrics.KafkaYammerMetrics;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.Test;
@@ -35,6 +39,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A node of the cluster through its life, on a clock of the test. */
@@ -185,6 +190,25 @@ class BrokerNodeTest {
             node.fence().fault(new IllegalStateException("an injected fault"));
             TestDecision.await("the scope is the cluster", () -> node.now().scope() == Scope.CLUSTER);
             assertEquals(Tags.PAUSED, node.quotas().tags(ClientQuotaType.PRODUCE, ALICE, "app"));
+        }
+    }
+
+    /** Where what lands can't be counted, the governor holds producers though there is a fence. */
+    @Test
+    void requestsTakeTurnsOnlyWhereWhatLandsCanBeCounted() throws Exception {
+        new TestDecision(directory).write("THROTTLE", 0.5);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("kquota.mode", "enforce");
+        MetricName total = new MetricName("kafka.server", "BrokerTopicMetrics", "BytesInPerSec", "", "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), System::nanoTime)) {
+            node.fence().install();
+            node.start();
+            assertEquals(State.THROTTLE, node.now().enforced());
+            assertFalse(node.quotas().admission().inForce());
+            KafkaYammerMetrics.defaultRegistry().newMeter(total, "bytes", TimeUnit.SECONDS);
+            TestDecision.await("requests take turns", () -> node.quotas().admission().inForce());
+        } finally {
+            KafkaYammerMetrics.defaultRegistry().removeMetric(total);
         }
     }
 }
