@@ -25,6 +25,7 @@ from kquota.observe.server_properties import (
     BrokerProperties,
     BrokerPropertiesError,
     broker_properties_of,
+    node_id_of,
     raw_properties,
 )
 
@@ -98,7 +99,7 @@ def listener_of(raw: Mapping[str, str], path: Path) -> Listener:
     Raises:
         BrokerPropertiesError: there is none that can be used without more than the host's files say.
     """
-    controllers = {name.upper() for name in _entries(raw, "controller.listener.names")}
+    controllers = {name.upper() for name in _entries(raw.get("controller.listener.names", ""))}
     advertised = {one.name: one for one in _listeners(raw, "advertised.listeners", path)}
     found = [
         advertised.get(one.name, one)
@@ -144,9 +145,7 @@ def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
     file, overrides = running[0].file, running[0].overrides
     written = raw_properties(file)
     broker = broker_properties_of({**written, **overrides}, file)
-    node_id = None if {"node.id", "broker.id"} & written.keys() else broker.node_id
-    if node_id is None and broker_properties_of(written, file).node_id != broker.node_id:
-        node_id = broker.node_id
+    names_it = bool({"node.id", "broker.id"} & written.keys()) and node_id_of(written, file) == broker.node_id
     if broker_properties_of(written, file, broker.node_id).directories != broker.directories:
         raise BrokerPropertiesError(
             f"{file}: the broker has log.dirs or metadata.log.dir from its command line, which the agent"
@@ -156,7 +155,7 @@ def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
         raise BrokerPropertiesError(
             f"{file}: process.roles is controller alone: kquota needs a node with the role of a broker"
         )
-    return broker, node_id
+    return broker, None if names_it else broker.node_id
 
 
 def _document(
@@ -186,17 +185,17 @@ def _next_steps(kafka: Mapping[str, object]) -> list[str]:
     return ["systemctl start kquota-agent, then kquota status"]
 
 
-def _entries(raw: Mapping[str, str], key: str) -> list[str]:
-    return [entry for entry in (each.strip() for each in raw.get(key, "").split(",")) if entry]
+def _entries(listed: str) -> list[str]:
+    return [entry for entry in (each.strip() for each in listed.split(",")) if entry]
 
 
 def _listeners(raw: Mapping[str, str], key: str, path: Path, default: str = "") -> list[Listener]:
     protocols = {}
-    for entry in _entries(raw, "listener.security.protocol.map"):
+    for entry in _entries(raw.get("listener.security.protocol.map", "")):
         name, _, protocol = entry.partition(":")
         protocols[name.strip().upper()] = protocol.strip().upper()
     found = []
-    for entry in _entries({key: raw.get(key, default)}, key):
+    for entry in _entries(raw.get(key, default)):
         match = _LISTENER.fullmatch(entry)
         if match is None:
             raise BrokerPropertiesError(f"{path}: {key}: {entry!r}: allowed is NAME://host:port")

@@ -78,6 +78,16 @@ def test_the_running_broker_is_found_and_the_agent_can_start(
     assert checked.returncode == 0
 
 
+@pytest.mark.parametrize(("written", "named"), [("", 7), ("node.id=4\n", 7), ("node.id=7\n", None)])
+def test_a_node_id_is_named_where_the_file_does_not_have_it(
+    init: Init, file: Path, tmp_path: Path, stack: ExitStack, written: str, named: int | None
+) -> None:
+    file.write_text(file.read_text() + written)
+    start_broker(stack, file, "node.id=7")
+    assert init().returncode == 0
+    assert yaml.safe_load((tmp_path / "agent.yml").read_text())["broker"].get("node_id") == named
+
+
 def test_a_file_that_is_there_stays_without_force(init: Init, file: Path, tmp_path: Path) -> None:
     file.write_text(file.read_text() + "node.id=4\n")
     config = tmp_path / "agent.yml"
