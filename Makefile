@@ -241,10 +241,6 @@ demo-pipeline: deps-pipeline ## A month of a made-up cluster, analysed: report, 
 bench-spark: deps-pipeline ## Measure the cost of the pipeline, compared with DuckDB (BENCH_ARGS="--full": 690 million samples, too)
 	$(PIPELINE_PY) -m bench.pipeline $(BENCH_ARGS)
 
-.PHONY: record-history
-record-history: deps ## Record an hour of a real broker, as 150 days, for the bench of forecasts (RECORD_ARGS="--minutes 40")
-	$(AS_ROOT) $(PY) -m bench.pipeline.recording $(RECORD_ARGS)
-
 .PHONY: deps
 deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 	@tools/system-packages.sh

@@ -98,14 +98,17 @@ def measure(
 def judge(
     bench: Bench[Shared], saved: Sequence[Saved], missing: Sequence[str], console: Console, *, writes: bool
 ) -> bool:
-    """Print the page, write it where that is wanted; return whether a claim is broken."""
+    """Print all rows, write the page where that is wanted; return whether a claim is broken."""
     figures = [figure for entry in saved for figure in entry.figures]
     claims = list(bench.claims(figures))
     if saved:
-        text = page(bench.template, bench.command, saved, claims, missing, **bench.functions)
-        console.print(Markdown(text))
+        shown, written = (
+            page(bench.template, bench.command, saved, claims, missing, whole=whole, **bench.functions)
+            for whole in (True, False)
+        )
+        console.print(Markdown(shown))
         if writes:
-            bench.page.write_text(text, "utf-8")
+            bench.page.write_text(written, "utf-8")
             bench.draw(figures)
             console.print(f"written: {bench.page}")
     elif missing:

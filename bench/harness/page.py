@@ -39,9 +39,12 @@ def page(
     saved: Sequence[Saved],
     claims: Iterable[Claim],
     missing: Sequence[str] = (),
+    *,
+    whole: bool = False,
     **functions: Callable[..., object],
 ) -> str:
-    """Return the whole page. Its template has the figures as ``of``, by the names of their kinds.
+    """Return the page, or with all rows the ``whole`` one. Its template has the figures as ``of``, by the
+    names of their kinds.
 
     ``missing`` was not measured; the template may call ``functions``.
     """
@@ -61,6 +64,7 @@ def page(
         "days": days,
         "missing": missing,
         "of": of,
+        "whole": whole,
     }
     return _TEMPLATES.get_template(template).render(context, claims=ordered, missed=missed, **functions)
 

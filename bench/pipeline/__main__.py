@@ -22,7 +22,7 @@ from bench.pipeline.cost import Cost
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.engines import not_compared
 from bench.pipeline.figures import HELD_OUT, KINDS, Foresight, claims
-from bench.pipeline.foretold import TUNING, judge
+from bench.pipeline.foretold import judge
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
 from bench.pipeline.origin import rows
@@ -40,7 +40,7 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     small = profile is Profile.SMALL  # to try the command; its figures have little meaning
     records, share = (20_000, 0.1) if small else (500_000, 1.0)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
-    for name in (*HELD_OUT, *TUNING):
+    for name in HELD_OUT:
         yield Measurement(f"forecast-{name}", "forecast", partial(_foresight, name, share))
     cluster = closed.Fleet(brokers=10, days=4, policies=8) if small else closed.Fleet()
     yield Measurement(

@@ -1,6 +1,5 @@
 """How right forecasts are: fleets of volumes, each forecast at its cut.
 
-`python -m bench.pipeline.foretold` prints the table for the held-out fleets; with names of fleets, for these.
 AutoETS takes part where `statsforecast` can be imported: it is no requirement of the pipeline.
 """
 
@@ -14,19 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from bench.pipeline.figures import BEGUN, EXPECTED, FORECAST, HELD_OUT, Foresight
-from bench.pipeline.fleets import changes, clusters, rates, recorded, segments, shapes
+from bench.pipeline.figures import FORECAST, Foresight
+from bench.pipeline.fleets import clusters, recorded
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.days import days_of
-from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Series
+from kquota_pipeline.forecast.history import DAY_HOURS, Floats
 from kquota_pipeline.forecast.probabilities import POSSIBLE, reached_by_day
 from kquota_pipeline.forecast.trials import without_gaps
 from kquota_pipeline.forecast.volume import Basis, VolumeForecast, volume_forecast
 from kquota_pipeline.session import start_session
 
 OURS, BY_USAGE, NAIVE, LINE, ETS = FORECAST, "forecast by usage alone", "naive", "predict_linear", "AutoETS"
-TUNING = ("segments", "shapes", "rates")
 ERROR_DAYS, CROSSING_DAYS = 7, 14
 _SPREAD = 0.8
 _NEAR = 0.1
@@ -171,23 +169,6 @@ def _by_crest(volume: MadeVolume, crest: float) -> Answer:
     return Answer(level, level, level, bool(crest >= volume.soft_bytes))
 
 
-def begun(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
-    """Say what comes if nothing begins, which no method can be expected to beat. None where it is unknown."""
-    return [_as_if(volume, volume.calm) for volume in volumes]
-
-
-def expected(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
-    """Say the same of who knows all rates and settings, and not how much more or less than usual flows in."""
-    return [_as_if(volume, volume.usual) for volume in volumes]
-
-
-def _as_if(volume: MadeVolume, series: Series | None) -> Answer | None:
-    if series is None or volume.usual is None:
-        return None  # of a recorded volume only the hours until something began are known without it
-    crests = volume.crests_to_come(CROSSING_DAYS, series)
-    return Answer(crests, None, None, bool(crests.max() >= volume.soft_bytes))
-
-
 def measure(fleet: str, volumes: Sequence[MadeVolume]) -> list[Foresight]:
     """Return how right each method is, by family, and of ours also without looks at segments."""
     blind = [volume.without_looks() for volume in volumes]
@@ -195,8 +176,6 @@ def measure(fleet: str, volumes: Sequence[MadeVolume]) -> list[Foresight]:
     found += foresight(fleet, blind, BY_USAGE, ours(blind))
     found += foresight(fleet, volumes, NAIVE, naive(volumes))
     found += foresight(fleet, volumes, LINE, predict_linear(volumes))
-    found += foresight(fleet, volumes, BEGUN, begun(volumes))
-    found += foresight(fleet, volumes, EXPECTED, expected(volumes))
     try:
         found += foresight(fleet, volumes, ETS, auto_ets(volumes))
     except ImportError:
@@ -237,50 +216,17 @@ def fleet_of(name: str, share: float = 1.0) -> list[MadeVolume]:
         ValueError: there is no such fleet.
     """
     match name:
-        case "segments":
-            return segments.fleet(1, max(round(10 * share), 1))
-        case "shapes":
-            return shapes.fleet(1, max(round(10 * share), 1))
-        case "rates":
-            return rates.fleet(1, max(round(20 * share), 1))
-        case "changes":
-            return changes.fleet(1, max(round(25 * share), 1))
         case "clusters":
-            return clusters.fleet(1, max(round(25 * share), 1))
+            return clusters.fleet(1, max(round(60 * share), 1))
         case "recorded":
             session = start_session("kquota bench", {"spark.sql.shuffle.partitions": "2"}, print)
             try:
                 return recorded.fleet(session)
             finally:
                 session.stop()
-    raise ValueError(f"there is no fleet {name}; there are {', '.join((*TUNING, *HELD_OUT))}")
+    raise ValueError(f"there is no fleet {name}")
 
 
 def judge(name: str, share: float = 1.0) -> list[Foresight]:
     """Return how right each method is on a fleet, or on a share of it."""
     return measure(name, fleet_of(name, share))
-
-
-def _row(one: Foresight) -> str:
-    covered = "" if one.covered_ratio is None else f"{100 * one.covered_ratio:.0f} %"
-    return (
-        f"{one.family:18} {one.method:24} {one.volumes:4} {100 * one.mean_error_ratio:7.2f} {covered:>5} "
-        f"{one.found:4} of {one.crossed:3} {one.foreseen:4} of {one.foreseeable:3} "
-        f"{one.false:4} of {one.not_crossed:3} {100 * one.highest_error_ratio:6.1f}"
-    )
-
-
-def main() -> None:
-    """Print the table of each fleet."""
-    for name in sys.argv[1:] or HELD_OUT:
-        print(f"\n{name}")
-        print(
-            f"{'family':18} {'method':24}    n  error %   80 %       found   foreseeable       false"
-            "  highest, error %"
-        )
-        for one in sorted(judge(name), key=lambda one: (one.family == "all", one.family)):
-            print(_row(one))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,3 +1,1 @@
-"""Fleets that forecasts are tuned on (segments, shapes, rates), and others that they are judged on (changes,
-recorded).
-"""
+"""Fleets that forecasts are judged on: a recorded broker, and simulated clusters. None is tuned on them."""

@@ -5,7 +5,6 @@ Each flow has two rows: what came, and what had come if nothing had begun after 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,6 @@ from kquota_pipeline.forecast.history import Floats, Ints
 
 _STEP = np.arange(STEPS)
 _MINUTES = _STEP * STEP_MINUTES
-_SUNDAY = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,6 @@ class Flow:
         """Let its producers stop at a minute."""
         self.times(np.where(minute > _MINUTES, 1.0, 0.0), minute)
 
-    def hold_back(self, most: Floats, begins: float = 0.0) -> None:
-        """Let at most this much pass in each step; what is held back comes as soon as it may."""
-        for row in range(self._rows(begins)):
-            self.rate[row] = _queued(self.rate[row], most)
-
     def holidays(self, factor: float) -> None:
         """Let holidays have more or less than other days."""
         for day in self._calendar.holidays:
@@ -97,29 +90,6 @@ def steady(
     return Flow(calendar, day_bytes / DAY_STEPS * rhythm * weeks * np.exp(noise))
 
 
-def nightly(calendar: Calendar, rng: np.random.Generator, day_bytes: float, full_load: float) -> Flow:
-    """Return the flow of a job of each night, which is late or fails at times; on Sundays it loads more."""
-    hour, hours = rng.uniform(0, 6), rng.uniform(0.7, 4.0)
-    level = np.exp(np.cumsum(rng.normal(0, 0.01, DAYS)))
-    rate, failed = np.zeros(STEPS), 0.0
-    runs_on = rng.choice([7, 7, 7, 5])
-    for day, weekday in enumerate(calendar.weekdays()):
-        size = day_bytes * level[day] * float(np.exp(rng.normal(0, 0.18)))
-        late, fails, shift = rng.random() < 0.06, rng.random() < 0.03, rng.normal(0, 0.2)
-        if weekday >= runs_on:
-            continue
-        if fails:
-            failed += size
-            continue
-        if weekday == _SUNDAY or (runs_on < 7 and weekday == 0):
-            size *= full_load
-        begin = DAY_STEPS * day + HOUR_STEPS * max(hour + shift + 7 * late, 0)
-        size, failed = size + failed, 0.0
-        steps = slice(int(begin), int(begin) + max(round(HOUR_STEPS * hours * size / day_bytes), 2))
-        rate[steps] += size / (steps.stop - steps.start)
-    return Flow(calendar, rate)
-
-
 def window(minute: float, days: float, factor: float, ramp_days: float = 0.0) -> Floats:
     """Return a factor that applies for some days, and 1 otherwise; with a ramp it comes and goes slowly."""
     ahead = (_MINUTES - minute) / DAY_MINUTES
@@ -144,23 +114,6 @@ def since(minute: float, factor: float, ramp_days: float = 0.0) -> Floats:
 def growing(week_ratio: float) -> Floats:
     """Return the factor of a growth by this ratio each week, 1 in the middle of the simulation."""
     return np.asarray((1 + week_ratio) ** ((_STEP / DAY_STEPS - DAYS / 2) / 7))
-
-
-def outages(spans: Iterable[tuple[float, float]], most: float) -> Floats:
-    """Return what may pass: nothing within spans (minutes), and `most` bytes a step otherwise."""
-    passing = np.full(STEPS, most)
-    for begin, end in spans:
-        passing[int(begin / STEP_MINUTES) : int(end / STEP_MINUTES)] = 0.0
-    return passing
-
-
-def _queued(rate: Floats, most: Floats) -> Floats:
-    """Return what passes of a flow if the rest waits in a queue."""
-    total = np.cumsum(rate - np.where(np.isinf(most), rate, most))
-    waiting = total - np.minimum(np.minimum.accumulate(total), 0.0)
-    # Differences of sums leave dust, which would be records where none are.
-    passed = rate - np.diff(waiting, prepend=0.0)
-    return np.where((most <= 0) | (passed < 1e-6 * rate.mean()), 0.0, passed)
 
 
 def _red_noise(rng: np.random.Generator, memory_hours: float, deviation: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Logs of the partitions of simulated clusters: Kafka rolls, deletes and compacts their segments. Pure.
+"""Logs of the partitions of simulated clusters: Kafka rolls and deletes their segments. Pure.
 
 Times are minutes since the simulation began. Bytes of a log are counted from its first record on, so a
 segment is a stretch of that count.
@@ -31,19 +31,14 @@ _DUST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings of a topic that decide about its segments; infinite where a bound is not set.
+    """The settings of a topic that decide about its segments.
 
-    `kept_later` are changes of `keep_minutes`: since when, and how long from then on. Of what a producer
-    writes to a compacted topic, `inserted_ratio` is of keys that are new.
+    `kept_later` are changes of `keep_minutes`: since when, and how long from then on.
     """
 
-    keep_minutes: float = 7 * DAY_MINUTES
-    keep_bytes: float = inf
-    roll_minutes: float = 7 * DAY_MINUTES
+    keep_minutes: float
+    roll_minutes: float
     roll_bytes: float = float(2**30)
-    compacted: bool = False
-    dirty_ratio: float = 0.5
-    inserted_ratio: float = 0.0
     kept_later: tuple[tuple[float, float], ...] = ()
 
     def until(self, minute: float) -> Rules:
@@ -67,8 +62,7 @@ class Log:
     """All segments of one partition, from its first record to the end of the simulation.
 
     `written` are the bytes that producers had written at each of TIMES. `filled` is the part of a first
-    segment that is there already, and `phase` the minute of the broker's first check. A compacted log also
-    has `table_bytes` at each of TIMES: keys that were loaded, in clean segments.
+    segment that is there already, and `phase` the minute of the broker's first check.
     """
 
     def __init__(
@@ -79,22 +73,14 @@ class Log:
         deleted: float = inf,
         filled: float = 0.0,
         phase: float = 0.0,
-        table_bytes: Floats | None = None,
     ) -> None:
         self.written, self.rules, self._phase = written, rules, phase
-        self._table: Floats = np.zeros(STEPS + 1) if table_bytes is None else table_bytes
         self._latest: Floats = np.maximum.accumulate(
             np.concatenate([[0.0], np.where(np.diff(written) > 0, TIMES[1:], 0.0)])
         )
         self.ends = self._cut(filled)
         self.newest = _reached(written, self.ends)
-        self._reduced: Floats | None = None
-        if rules.compacted:
-            self._reduced = self._compacted()
-            self.gone = np.full(len(self.ends), inf)
-        else:
-            due = np.minimum(self._due(), _reached(written, self.ends + rules.keep_bytes))
-            self.gone = self._departs(due)
+        self.gone = self._departs(self._due())
         self.deleted = deleted + DELAY_MINUTES
         self.gone = np.minimum(self.gone, self.deleted)
 
@@ -107,27 +93,24 @@ class Log:
         """Return the bytes on disk at these of TIMES."""
         written = self.written[samples]
         size = written - self._from(samples)
-        if self._reduced is not None:
-            size = size - self._reduced[samples] + self._table[samples]
         return np.where(TIMES[samples] >= self.deleted, 0.0, size)
 
     def leaving(self, samples: Ints) -> Floats:
         """Return the bytes that leave within each of BOUND_HOURS, and ever, as it is: [sample, bound]."""
         found = np.zeros((len(samples), len(_BOUND_MINUTES) + 1))
-        if self.rules.compacted or not len(self.ends):
+        if not len(self.ends):
             return found
         now, written, first = TIMES[samples], self.written[samples], self._from(samples)
         rolled = np.searchsorted(self.ends, written, "left")
-        too_many = np.searchsorted(self.ends, written - self.rules.keep_bytes, "right")
         bounds = np.concatenate([[0.0], self.ends])
         for since, until, keep in self.rules.spans:
             rows = (now >= since) & (now < until)
             departs = self._departs(self.newest + keep)
             departs_active = self._departs(np.maximum(self._latest[samples] + keep, now))
             for bound, minutes in enumerate((*_BOUND_MINUTES, inf)):
-                by_time = np.searchsorted(departs, now + minutes, "right") if keep < inf else 0
-                last = np.maximum(np.minimum(by_time, rolled), too_many)
-                end = np.where((departs_active <= now + minutes) & (keep < inf), written, bounds[last])
+                by_time = np.searchsorted(departs, now + minutes, "right")
+                last = np.minimum(by_time, rolled)
+                end = np.where(departs_active <= now + minutes, written, bounds[last])
                 found[rows, bound] = np.maximum(end - first, 0.0)[rows]
         found[now >= self.deleted] = 0.0
         return found
@@ -182,20 +165,6 @@ class Log:
             return np.zeros(0)
         found = np.concatenate(ends)
         return np.append(found[found < total], total)
-
-    def _compacted(self) -> Floats:
-        """Return by how many bytes the cleaner has made the log smaller, at each of TIMES."""
-        reduced = np.zeros(STEPS + 1)
-        clean = dirty = 0.0
-        for size, rolled in zip(np.diff(self.ends, prepend=0.0)[:-1], self.newest[:-1], strict=True):
-            dirty += float(size)
-            cleaned = min(int(np.searchsorted(TIMES, rolled + STEP_MINUTES)), STEPS)
-            if dirty < self.rules.dirty_ratio * (clean + self._table[cleaned] + dirty):
-                continue
-            clean += dirty * self.rules.inserted_ratio
-            reduced[cleaned:] += dirty * (1 - self.rules.inserted_ratio)
-            dirty = 0.0
-        return reduced
 
 
 def _reached(written: Floats, position: Floats) -> Floats:

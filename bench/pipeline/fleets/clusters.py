@@ -1,9 +1,9 @@
 """Volumes of simulated clusters: no curve is drawn, but each is the sum of the logs that are placed there.
 
-A cluster is made in the way of its family: topics, what producers write to them, and their rules. Kafka's
-placement puts their partitions on volumes, by number and not by size. Operators move partitions, replace
-brokers and change retentions, and producers load old data again. The segments on a volume then say what it
-holds, and when that leaves.
+Topics, what producers write to them, and their rules are those of a shop, which forecasts are worst on: its
+campaigns are in no history. Kafka's placement puts their partitions on volumes, by number and not by size.
+Operators move partitions, replace brokers and change retentions, and producers load old data again. The
+segments on a volume then say what it holds, and when that leaves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.pipeline.fleets.cluster_flows import Calendar
 from bench.pipeline.fleets.cluster_logs import DAY_MINUTES, DAYS, HOUR_STEPS, STEPS, TIMES
-from bench.pipeline.fleets.cluster_topics import FAMILIES, GB, Topic
+from bench.pipeline.fleets.cluster_topics import GB, Topic, topics_of_a_shop
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Ints, Looks, Series
 
@@ -27,6 +27,9 @@ _LEAST_USE, _MOST_USE = 0.35, 0.90
 _VOLUMES_OF_A_CLUSTER = 3
 # A full disk stops its broker. Disks are large enough for the worst hour of their cluster.
 _FULL = 0.98
+_REPLICAS = 3
+FAMILY = "retail"
+_KIND = 4  # part of the seed: figures of before are of the same volumes
 _MONDAY = 19_723  # a day since 1970
 
 Volume = tuple[int, int]
@@ -58,7 +61,6 @@ class Partition:
 class Cluster:
     """A cluster with all that happens to it; `replaced` are (broker, minute it went, minute it came)."""
 
-    family: str
     calendar: Calendar
     first_day: int
     history_hours: int
@@ -78,23 +80,18 @@ class Cluster:
 
 
 def fleet(seed: int, count: int) -> list[MadeVolume]:
-    """Return this many volumes of each family."""
-    return [volume for name in FAMILIES for volume in some(seed, name, count)]
-
-
-def some(seed: int, family: str, count: int) -> list[MadeVolume]:
-    """Return this many volumes of a family, a few of each of its clusters."""
+    """Return this many volumes, a few of each cluster; the same seed gives the same fleet."""
     found: list[MadeVolume] = []
     number = 0
     while len(found) < count:
-        rng = np.random.default_rng([seed, list(FAMILIES).index(family), number])
-        found += list(volumes_of(cluster(rng, family), rng, number))[:_VOLUMES_OF_A_CLUSTER]
+        rng = np.random.default_rng([seed, _KIND, number])
+        found += list(volumes_of(cluster(rng), rng, number))[:_VOLUMES_OF_A_CLUSTER]
         number += 1
     return found[:count]
 
 
-def cluster(rng: np.random.Generator, family: str) -> Cluster:
-    """Return a cluster of a family, at the hour of its forecast."""
+def cluster(rng: np.random.Generator) -> Cluster:
+    """Return a cluster, at the hour of its forecast."""
     cut = (DAYS - AHEAD_DAYS) * DAY_MINUTES - 60 * int(rng.integers(0, 24))
     calendar = Calendar(
         weekday=int(rng.integers(0, 7)),
@@ -103,13 +100,12 @@ def cluster(rng: np.random.Generator, family: str) -> Cluster:
         cut=float(cut),
     )
     soft_ratio = float(rng.uniform(0.80, 0.90))
-    topics = FAMILIES[family](rng, calendar)
+    topics = topics_of_a_shop(rng, calendar)
     brokers, dirs = int(rng.integers(3, 8)), int(rng.choice([1, 1, 2, 2, 3, 4]))
     volumes = tuple((broker, log_dir) for broker in range(brokers) for log_dir in range(dirs))
     partitions = placed(rng, topics, brokers, dirs)
     _rebalance(rng, partitions, volumes)
     return Cluster(
-        family=family,
         calendar=calendar,
         first_day=_MONDAY + calendar.weekday + 7 * int(rng.integers(0, 52)),
         history_hours=int(rng.integers(10 * DAY_HOURS, 60 * DAY_HOURS + 1)),
@@ -141,7 +137,7 @@ def placed(rng: np.random.Generator, topics: list[Topic], brokers: int, dirs: in
         start, shift = int(rng.integers(brokers)), int(rng.integers(brokers - 1))
         for number in numbers:
             partition = Partition(topic, number)
-            for replica in range(min(topic.replicas, brokers)):
+            for replica in range(min(_REPLICAS, brokers)):
                 step = 0 if not replica else 1 + (shift + number // brokers + replica - 1) % (brokers - 1)
                 broker = (start + number + step) % brokers
                 log_dir = int(np.argmin(held[broker] + 1e-3 * rng.random(dirs)))
@@ -206,7 +202,7 @@ def volumes_of(made: Cluster, rng: np.random.Generator, number: int) -> Iterator
     for volume, one in contents.items():
         usual = float(np.median(one.crests(0)[shown][: made.history_hours]))
         if _LEAST_USE <= usual / capacity_bytes <= _MOST_USE:
-            name = f"{made.family} {number}/{volume[0]}-{volume[1]}"
+            name = f"{FAMILY} {number}/{volume[0]}-{volume[1]}"
             yield one.volume(name, capacity_bytes, shown, rng)
 
 
@@ -308,7 +304,7 @@ class Contents:
             return Series(first + hours[seen], crests, np.zeros(len(crests)), capacity_bytes, ids[seen])
 
         return MadeVolume(
-            made.family,
+            FAMILY,
             name,
             series(0),
             self._looks(first, hours[seen]),
@@ -335,5 +331,5 @@ class Contents:
             tuple(topics[one][0].name for one in some),
             np.where(named, held, 0.0)[:, some],
             np.where(named, soon, 0.0)[:, some],
-            np.where(named & np.isfinite(keep), keep, 0.0)[:, some],
+            np.where(named, keep, 0.0)[:, some],
         )

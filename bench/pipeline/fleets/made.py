@@ -14,8 +14,8 @@ class MadeVolume:
     """One volume from its first hour to weeks after `cut`, the epoch hour of the forecast.
 
     `looks` is None where agents have not looked at segments. Methods may use `known` and `known_looks` alone.
-    `calm` is the same volume if nothing began after the cut that had not been before, and `usual` that one if
-    its traffic then had no chance; None where that is not known.
+    `calm` is the same volume if nothing began after the cut that had not been before; None where that is not
+    known.
     """
 
     family: str
@@ -26,7 +26,6 @@ class MadeVolume:
     soft_bytes: float
     hard_bytes: float
     calm: Series | None = None
-    usual: Series | None = None
 
     @property
     def known(self) -> Series:

@@ -31,7 +31,7 @@ class Spread:
     highest: Floats
 
 
-# Quantiles of errors on fleets that were made to tune the forecast on (bench/pipeline/fleets).
+# Quantiles of errors on fleets that were made to tune the forecast on; the bench judges it on others.
 _DAY = [
     [-6.0, -4.1, -3.9, -4.0], [-4.4, -2.4, -2.45, -2.6], [-3.0, -1.75, -1.7, -1.65],
     [-1.7, -1.2, -1.1, -1.05], [-0.85, -0.6, -0.6, -0.55], [-0.45, -0.25, -0.25, -0.25],

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from bench.pipeline.fleets import segments
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import USUAL
-from kquota_pipeline.forecast.history import Looks
+from kquota_pipeline.forecast.history import DAY_HOURS, Looks
 from kquota_pipeline.forecast.job import FORECAST, _finished, forecast
 from kquota_pipeline.forecast.looks import hourly_looks
 from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.forecast.volume import Basis, volume_forecast
 from kquota_pipeline.tables import EXPIRY, TOPICS, USAGE
+from tests.spark.forecast import made_series
+from tests.spark.forecast.made_series import retained
 from tests.spark.rows import rows
 
 _LEAVING = [f"leaving_{name}_bytes" for name in ("10m", "1h", "6h", "1d", "3d", "7d", "30d", "later")]
@@ -81,10 +82,26 @@ def topic_rows(name: str, looks: Looks) -> list[dict[str, object]]:
 @pytest.fixture(scope="module")
 def volumes() -> list[MadeVolume]:
     """A volume with looks, one without, and one with a day of history."""
-    new = next(one for one in segments.volumes(3, "new topic", 9) if 300 < len(one.known.hours) < 700)
+    new = _with_a_new_topic()
     plain = replace(new, name="plain", looks=None)
     short = replace(plain, name="short", series=replace(new.series, **_last(new, 20)))
     return [new, plain, short]
+
+
+def _with_a_new_topic() -> MadeVolume:
+    hours, gigabytes = np.arange(24 * DAY_HOURS), 1e9
+    rate = np.random.default_rng(1).lognormal(0, 0.1, len(hours)) * gigabytes
+    topics = {
+        "old": retained(rate, 72),
+        "new": retained(np.where(hours >= 18 * DAY_HOURS, 4.0, 0.0) * rate, 72),
+    }
+    used = sum(size for size, _ in topics.values())
+    seen = replace(made_series.looks(topics), topic_keep_hours=np.full((len(hours), 2), 72.0))
+    whole = replace(
+        made_series.series(50 * gigabytes + used), capacity_bytes=made_series.CAPACITY * gigabytes
+    )
+    cut = int(whole.hours[20 * DAY_HOURS - 1])
+    return MadeVolume("new topic", "begun", whole, seen, cut, 800 * gigabytes, 900 * gigabytes)
 
 
 def _last(volume: MadeVolume, hours: int) -> dict[str, object]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.pipeline.fleets.blocks import Topic
+from bench.pipeline.fleets.cluster_logs import DAYS, HOUR_STEPS, Log, Rules
 from kquota_pipeline.forecast.conformal import USUAL, interval
 from kquota_pipeline.forecast.history import DAY_HOURS, Looks, Series
 from kquota_pipeline.forecast.newcomer import newcomer_of
@@ -175,13 +175,16 @@ def test_a_retention_that_was_changed_lately_is_followed_to_its_end(
     before: int, after: int, age_hours: int
 ) -> None:
     """Levels and errors of the days before say nothing about the days to come."""
-    hours = np.arange(50 * DAY_HOURS)
-    cut = 40 * DAY_HOURS
-    kept = np.where(hours < cut - age_hours, before, after).astype(float)
+    hours = np.arange(DAYS * DAY_HOURS)
+    cut = (DAYS - 10) * DAY_HOURS
+    changed = cut - age_hours
+    kept = np.where(hours < changed, before, after).astype(float)
     rate = 1 + 0.4 * np.sin(hours / 24 * 2 * np.pi) + np.random.default_rng(3).normal(0, 0.05, len(hours))
-    topic = Topic(rate, kept, np.zeros(len(hours)), np.ones(len(hours)), roll_bytes=4.0, roll_hours=24.0)
-    sizes, leaving = topic.contents()
-    seen = slice(10 * DAY_HOURS, cut)
+    written = np.concatenate([[0.0], np.cumsum(np.repeat(rate / HOUR_STEPS, HOUR_STEPS))])
+    rules = Rules(before * 60, roll_minutes=24 * 60, roll_bytes=4.0, kept_later=((changed * 60, after * 60),))
+    log, looked = Log(written, rules), (hours + 1) * HOUR_STEPS
+    sizes, leaving = log.sizes(looked), np.diff(log.leaving(looked), axis=1, prepend=0.0)
+    seen = slice(cut - 30 * DAY_HOURS, cut)
     days = looks({"a": (sizes[seen], leaving[seen])})
     crest = np.maximum(sizes, np.concatenate([sizes[:1], sizes[:-1]])) + 100
     forecast = found(series(crest[seen]), replace(days, topic_keep_hours=kept[seen, None]))

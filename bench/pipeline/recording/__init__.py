@@ -1,1 +1,0 @@
-"""Recording the history of a real broker whose weeks pass within minutes."""
