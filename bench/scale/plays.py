@@ -12,8 +12,6 @@ HOSTS = 500
 """Of the fleet that the model is asked about."""
 CORES = 8
 """Of its control host; an assumption."""
-BATCHES = (1, 5)
-"""Brokers that are restarted at the same time, `kquota_roll_batch`."""
 AGAIN = "rollout, again"
 
 

@@ -24,11 +24,6 @@ def hierarchies() -> list[tuple[Path, bool]]:
     return found
 
 
-def is_unified() -> bool:
-    """Whether version 2 alone is in use, as on Debian by default."""
-    return (Path("/sys/fs/cgroup/cgroup.controllers")).exists()
-
-
 def make(name: str) -> list[Path]:
     """Make the groups of a host, `name` being unique on this machine; returns one per hierarchy."""
     made = []

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import subprocess
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.unit.repository.tree import REPOSITORY, shown, source_files
 
-PATIENCE_SECONDS = 60
 OF_THIS_RUN = {"CI", "MAKEFLAGS", "PYTEST_ARGS", "STREAMS"}
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in OF_THIS_RUN}
 MAKE = ["make", "-f", "tools/streams.mk", "PY=python", "AS_ROOT="]
@@ -54,14 +50,6 @@ def test_each_test_is_in_one_stream_and_each_target_exists(name: str) -> None:
         assert re.search(rf"(?m)^\| .*`{re.escape(stream)}`.* \|", guide), stream
 
 
-def test_a_new_test_is_in_the_stream_of_the_nearest_folder() -> None:
-    plan = commands("test")
-    found = {folder: streams_of(f"tests/{folder}/test_new.py", plan) for folder in (
-        "new", "unit/new", "integration/new", "integration/demo", "integration/quotas", "spark/new"
-    )}  # fmt: skip
-    assert [stream for [stream] in found.values()] == ["unit", "unit", "kafka", "kafka", "load", "spark"]
-
-
 def test_each_scenario_is_run_by_one_of_the_plans() -> None:
     [long_ones] = re.findall(r"(?m)^LONG_SCENARIOS = (.*)$", (REPOSITORY / "Makefile").read_text("utf-8"))
     there = {path.parent.name for path in (REPOSITORY / "extensions/molecule").glob("*/molecule.yml")}
@@ -77,25 +65,6 @@ def played(folder: Path, script: str, streams: str = "", **environment: str) -> 
         command, cwd=REPOSITORY, env=ENVIRONMENT | environment, capture_output=True, text=True, check=False
     )
     return made.returncode, made.stdout + made.stderr
-
-
-def test_streams_run_side_by_side_but_rates_are_compared_after_hosts_and_roles(tmp_path: Path) -> None:
-    # The first that build lets begin wait for each other, so that none of them ends before all have begun.
-    begun = "$(grep -c -e +hosts -e +spine -e +roles order)"
-    meet = f"for _ in $(seq 300); do [ {begun} = 3 ] && break; sleep 0.1; done"
-    script = (
-        f"echo +$1 >>order; case $1 in hosts | spine | roles) {meet} ;; esac;"
-        " sleep 0.5; [ $1 != lint ] || sleep 1; echo -$1 >>order; echo all is well"
-    )
-    code, output = played(tmp_path, script)
-    assert code == 0, output
-    order = (tmp_path / "order").read_text().split()
-    assert order.index("-build") < min(order.index(f"+{name}") for name in ("hosts", "unit", "load"))
-    assert max(order.index(f"-{name}") for name in ("lint", "hosts", "roles")) < order.index("+load")
-    assert max(order.index(f"+{name}") for name in ("hosts", "spine", "roles")) < order.index("+unit")
-    at_once = [sum(1 if word[0] == "+" else -1 for word in order[: end + 1]) for end in range(len(order))]
-    assert max(at_once) == 4
-    assert re.search(r"(?m)^[\d:]{8}  unit       passed after \d:\d\d  all is well$", output), "its last line"
 
 
 def test_a_failure_is_shown_whole_and_the_others_go_on(tmp_path: Path) -> None:
@@ -121,36 +90,3 @@ def test_what_needs_a_build_that_failed_is_not_run_and_an_unknown_stream_is_refu
     code, output = played(tmp_path, "echo $1 >>order", "unit elsewhere")
     assert code != 0
     assert "elsewhere: the streams are build lint hosts" in output
-
-
-def test_while_they_run_their_last_lines_are_shown(tmp_path: Path) -> None:
-    script = r"printf '\033[32mtests/unit/test_a.py .... [ 43%%]\033[0m\n\n----\n'; sleep 3"
-    _, output = played(tmp_path, script, "unit", STREAM_PROGRESS_SECONDS="0.2")
-    line = re.compile(r"(?m)^[\d:]{8}  unit       0:\d\d  tests/unit/test_a\.py \.{4} \[ 43%\]$")
-    assert line.search(output), output
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_ends_every_process_and_begins_nothing(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    tidy = "trap 'sleep 0.2; touch tidied; exit 7' INT; sleep 300 & touch ready; wait"
-    (tmp_path / "script").write_text(f"cd {tmp_path}\n[ $1 = lint ] || touch begun\n{tidy}")
-    command = [*MAKE, "PLAN=test", f"RECORDS={tmp_path}", "STREAMS=lint unit", "lint-makes="]
-    command += [f"PYTEST=sh {tmp_path}/script $@"]
-    # SIGINT is ignored below a script's background.
-    run = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command] if number == signal.SIGTERM else command
-    options = {"cwd": REPOSITORY, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "process_group": 0}
-    with subprocess.Popen(run, **options) as making:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not (tmp_path / "ready").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        family = psutil.Process(making.pid).children(recursive=True)
-        (os.killpg if number == signal.SIGINT else os.kill)(making.pid, number)  # as Ctrl-C does, to all
-        output, _ = making.communicate(timeout=PATIENCE_SECONDS)
-    assert making.returncode != 0
-    assert (tmp_path / "tidied").exists(), output
-    assert not (tmp_path / "begun").exists()
-    assert len(family) >= 3
-    assert psutil.wait_procs(family, timeout=PATIENCE_SECONDS)[1] == []

@@ -14,7 +14,7 @@ import pytest
 from tests.integration.spine.fleet import INODES, Fleet
 from tests.integration.waiting import eventually
 
-SOFT_FREE, HARD_FREE = 0.05, 0.02  # the agent's defaults
+HARD_FREE = 0.02  # the agent's default
 LeaveFree = Callable[[float], None]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.mutants.__main__ import TARGETS, missed, page
+from tools.mutants.__main__ import TARGETS, missed
 
 NONE = {"killed": 0, "timed_out": 0, "survived": 0, "no_coverage": 0, "equivalent": 0}
 PERFECT = {
@@ -28,12 +28,3 @@ def test_a_score_below_its_target_is_named():
 
 def test_what_was_not_measured_is_missed():
     assert set(missed({"java": PERFECT["java"]})) == {f"{name}: not measured" for name in TARGETS["python"]}
-
-
-def test_survivors_and_equivalents_are_listed():
-    survivor = {"file": "agent/a.py", "line": 7, "mutator": "f", "text": "a `b`\n  c → d"}
-    seen = PERFECT | {"python": PERFECT["python"] | {"survivors": [survivor]}}
-    entry = {"file": "agent/a.py", "function": "g", "was": "x", "becomes": "y", "why": "x is y."}
-    shown = page(seen, {"python": [entry], "java": []})
-    assert "- `agent/a.py:7`, f: `` a `b` c → d ``" in shown
-    assert "- `agent/a.py`, `g`: `x → y`. x is y." in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -62,28 +61,6 @@ def test_a_mark_with_an_unknown_id_fails_and_names_its_place(repository, capsys)
     (repository / "tests/unit/test_delay.py").write_text(PROOF.replace("B1", "B3"))
     assert main([], repository) == 1
     assert "tests/unit/test_delay.py:4: B3 is no statement of docs/acceptance.yml" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (("B2:", "b2:"), r"statements\.b2.*\n.*should match"),
-        (("source: ours", "source: mine"), "source mine: is none of kip-13, ours"),
-        (("decided:", "reading:"), r"B1\.reading\n.*not permitted"),
-        (('"There is none."', '""'), r"B2\.statement\n.*should match"),
-        (('"There is none."', '"a | b"'), r"B2\.statement\n.*should match"),
-        (("sections:", "parts:"), r"parts\n.*not permitted"),
-        (("sections:", "real_parts: tests\nsections:"), "real_parts\n.*tuple"),
-        (("    statements:", "    on_real_parts: true\n    statements:"), "on_real_parts: there are no"),
-        (("title: Client quotas", "title: ["), "no YAML"),
-        (("sections:", f"sections:{STATEMENTS.partition('sections:')[2].rstrip()}"), "B1, B2: stated twice"),
-    ],
-)
-def test_a_bad_list_of_statements_is_refused_with_its_place(repository, change, problem, capsys):
-    assert change[0] in STATEMENTS
-    (repository / "docs/acceptance.yml").write_text(STATEMENTS.replace(*change))
-    assert main([], repository) == 2
-    assert re.search(problem, capsys.readouterr().err)
 
 
 def test_every_mark_of_this_repository_is_known_and_every_statement_proven():
