@@ -147,6 +147,8 @@ lint-python: deps
 	.venv/bin/mypy
 	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed -p conformance --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
+	.venv/bin/deptry agent
+	cd spark && ../.venv/bin/deptry kquota_pipeline
 
 # Pages, and the comments and messages of code; tools/prose/vale.ini has the exceptions.
 PROSE = README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs schemas monitoring packaging agent spark testbed \
