@@ -73,7 +73,7 @@ test-model: deps ## Visit every state of a small cluster, and print their number
 .PHONY: fuzz
 fuzz: deps ## Damaged input for every reader, new each time (FUZZ_SCALE=100: more of it; FUZZ_SEED=1: the same again); the plug-in's, too
 	KQUOTA_FUZZ_SCALE=$(or $(FUZZ_SCALE),50) KQUOTA_FUZZ_SEED=$(or $(FUZZ_SEED),$$(date +%s)) KQUOTA_PROPERTY_SCALE=10 \
-	  $(PY) -m pytest tests/fuzz tests/unit/core/test_policy_properties.py $(PYTEST_ARGS)
+	  $(PY) -m pytest tests/fuzz tests/unit/policy/test_policy_properties.py $(PYTEST_ARGS)
 	$(MVN) test -Dtest=DecisionFormatTest
 
 # $(call tally,FOLDER): what the plug-in's tests there came to.

@@ -8,7 +8,7 @@ from statistics import median
 from bench.figures import AgentCost, Reaction, Scoped, SegmentsCost, megabytes
 from bench.harness.claims import Claim, each
 from bench.systems import PEER_NAME
-from kquota.core.decision import State
+from kquota.policy.decision import State
 
 _LATE = (
     "two looks at the disks in 0.2 s find a jump over the limit after 50 ms on average; a message through "

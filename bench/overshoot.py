@@ -16,8 +16,8 @@ from typing import Self
 
 from bench.figures import Overshoot
 from bench.reaction import AppliedStates
-from kquota.core.decision import Scope, State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import Scope, State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.load_process import LoadProcess
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Application, Plan

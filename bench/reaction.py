@@ -20,8 +20,8 @@ from bench.figures import AgentCost, Reaction
 from bench.harness.processor import processor_seconds
 from bench.maven import ensure_peer_jars
 from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
-from kquota.core.decision import Mode, Scope, State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import Mode, Scope, State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
 from testbed.demo.sight import read_applied

@@ -20,8 +20,8 @@ from bench.log_ends import LogEnds
 from bench.maven import ensure_peer_jars
 from bench.reaction import AppliedStates, PeerLogs
 from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
-from kquota.core.decision import Scope, State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import Scope, State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import start_agent
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.clients import admin_client, create_topic

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 
 from bench.figures import SegmentsCost
-from kquota.core.segments import BrokerRules, topic_rules
-from kquota.core.topic_sizes import ContentsCount
-from kquota.observe.segments import FILES_PER_SECOND, SegmentLook
+from kquota.disks.segment_scan import FILES_PER_SECOND, SegmentLook
+from kquota.disks.segments import BrokerRules, topic_rules
+from kquota.retention.topic_sizes import ContentsCount
 
 _PARTITIONS_OF_A_TOPIC = 10
 _SEGMENTS_OF_A_PARTITION = 50

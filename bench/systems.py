@@ -14,9 +14,9 @@ from typing import Self
 import javaproperties
 
 from bench.maven import PEER, ensure_peer_jars
-from kquota.core.decision import Cause, Decision, Lease, Mode, Reason, decision_document
+from kquota.guard.decision_file import DecisionFile
 from kquota.host.boot_clock import BootClock
-from kquota.write.decision_file import DecisionFile
+from kquota.policy.decision import Cause, Decision, Lease, Mode, Reason, decision_document
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS, KafkaNode

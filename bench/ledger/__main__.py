@@ -10,7 +10,7 @@ from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.ledger.campaign import Run, keep_books
 from bench.ledger.figures import KINDS, Trouble, claims
-from kquota.core.decision import Scope
+from kquota.policy.decision import Scope
 
 FAULTS = (Trouble.NETWORK, Trouble.PARTITION, Trouble.DISK, Trouble.AGENTS)
 RUNS = (

@@ -13,8 +13,8 @@ from bench.ledger.figures import Audited, Trouble
 from bench.ledger.producers import KINDS, PARTITIONS, LedgerProducer, compiled
 from bench.ledger.reader import read_all
 from bench.reaction import AppliedStates
-from kquota.core.decision import Scope, State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import Scope, State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
 from testbed.loopback.callback_jar import find_callback_jar

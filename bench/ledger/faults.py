@@ -14,7 +14,7 @@ from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from bench.ledger.figures import Trouble
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.sight import read_applied
 from testbed.loopback.clients import admin_client, visible_brokers

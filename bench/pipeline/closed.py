@@ -13,7 +13,7 @@ import duckdb
 from bench.harness.processor import processor_seconds
 from bench.pipeline.figures import ClosedLoop
 from bench.pipeline.processes import peak_memory
-from kquota.core.limits import Limit, LimitType
+from kquota.policy.limits import Limit, LimitType
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.session import start_session

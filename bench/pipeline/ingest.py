@@ -21,7 +21,7 @@ import psutil
 from confluent_kafka import Producer
 
 from bench.pipeline.figures import Ingest
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
 from kquota_pipeline import delta
 from kquota_pipeline.jars import ensure_jars
 from kquota_pipeline.session import start_session

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from bench.pipeline.data import TICK_SECONDS, day_folder
 from bench.pipeline.lines import straight_line
-from kquota.core.limits import Limit, LimitType
+from kquota.policy.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
 from kquota_pipeline.forecast.series import hourly

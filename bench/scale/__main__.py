@@ -18,7 +18,7 @@ from bench.scale.fleet import SCENARIOS, Scenario, simulate
 from bench.scale.play_cost import measure_parallel, measure_rollout
 from bench.scale.plays import model_seconds, task_core_seconds
 from bench.scale.signature_cost import measure_signature
-from kquota.daemon.publication import regular_interval_seconds
+from kquota.guard.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
 _SIZES = (100, 1000)

@@ -16,9 +16,9 @@ import psutil
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
 from bench.scale.reports import NAMING_BROKERS, USUAL_FREE_RATIO, Reporters, signatures, unsigned
-from kquota.core.decision import Scope
-from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.kafka.topics import partitions_for, usage_topic
+from kquota.policy.decision import Scope
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import start_agent
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster

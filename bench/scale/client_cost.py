@@ -19,8 +19,8 @@ from confluent_kafka import Producer
 
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import ClientCost
-from kquota.daemon import kafka_side
-from kquota.daemon.kafka_side import KafkaSide
+from kquota.guard import kafka_side
+from kquota.guard.kafka_side import KafkaSide
 from kquota.kafka.admin import REST_SECONDS, AdminConnection, Pending, TopicFacts
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.topics import topics_as_configured

@@ -9,11 +9,11 @@ from functools import partial
 
 from bench.scale.figures import CoreCost
 from bench.scale.reports import USUAL_FREE_RATIO, report, scoped_report
-from kquota.core.decision import Decision, Scope, decision_document
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import read_event
-from kquota.core.view import ClusterView
-from kquota.publish.documents import to_json
+from kquota.formats.records import read_event
+from kquota.kafka.documents import to_json
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import Decision, Scope, decision_document
+from kquota.policy.view import ClusterView
 
 _NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 _REPEATS = 7

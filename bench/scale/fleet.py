@@ -14,13 +14,14 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from bench.scale.figures import Fleet
-from kquota.core.decision import State
-from kquota.core.latch import latch_volumes
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import UsageEvent
-from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import State
+from kquota.policy.events import UsageEvent
+from kquota.policy.latch import latch_volumes
+from kquota.policy.limits import Limit, LimitPair, LimitType
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import ClusterView
+from kquota.policy.volume import Volume
 
 STEP_SECONDS = 20
 DAY_STEPS = 86_400 // STEP_SECONDS

@@ -12,16 +12,17 @@ from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from kquota.core.limits import Limit, LimitType
-from kquota.core.record_verifier import ReplayGuard
-from kquota.core.records import REGULAR
-from kquota.core.usage import UsageRecord, Volume
-from kquota.core.usage_format import usage_to_document
-from kquota.daemon.signing import RecordSigner
-from kquota.publish.delivery import Headers
-from kquota.publish.documents import to_json
-from kquota.publish.producer import PRODUCER_PROPERTIES
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.formats.records import REGULAR
+from kquota.formats.usage_format import usage_to_document
+from kquota.kafka.delivery import Headers
+from kquota.kafka.documents import to_json
+from kquota.kafka.producer import PRODUCER_PROPERTIES
+from kquota.policy.limits import Limit, LimitType
+from kquota.policy.usage import UsageRecord
+from kquota.policy.volume import Volume
+from kquota.trust.signer import FileSigner, SigningFiles
+from kquota.trust.signing import RecordSigner
 from testbed.loopback.certificates import CertificateAuthority
 
 CAPACITY_BYTES = 4_000_000_000_000

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bench.scale.figures import SignatureCost
 from bench.scale.reports import header_bytes, report, signatures
-from kquota.core.record_verifier import RecordVerifier, Signed
-from kquota.core.records import RawRecord
-from kquota.core.signing import SigningMode
-from kquota.fold.misplaced import partition_of
-from kquota.signing.authorities import AuthorityFile
+from kquota.formats.record_verifier import RecordVerifier, Signed
+from kquota.formats.records import RawRecord
+from kquota.formats.signature_headers import SigningMode
+from kquota.kafka.misplaced import partition_of
+from kquota.trust.authorities import AuthorityFile
 from testbed.loopback.certificates import CertificateAuthority
 
 _TOPIC, _CLUSTER_ID, _PARTITIONS = "__kquota_volume_usage", "KNFZgGqwTBmh-wGvSa_PZw", 20

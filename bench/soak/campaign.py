@@ -22,8 +22,8 @@ from bench.soak.faults import FAULTS, VICTIM, Fault
 from bench.soak.figures import Crossed, Injected, Soaked
 from bench.soak.growth import Growth, Sample, growth
 from bench.soak.load import Flood, Ledgers
-from kquota.core.decision import State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage, agent_yml
 from testbed.demo.plan import Plan
 from testbed.loopback.callback_jar import find_callback_jar

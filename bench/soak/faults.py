@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.loopback_stage import LoopbackStage, agent_yml
 from testbed.loopback.plug_in import OPERATOR, write_operator_properties
 

@@ -11,7 +11,7 @@ from bench.ledger.campaign import TOPIC_SETTINGS, await_records, replicas, settl
 from bench.ledger.figures import Audited, Trouble
 from bench.ledger.producers import KINDS, Kind, LedgerProducer, compiled
 from bench.loads import RECORD_BYTES, Client, Delivery, JavaLoadClass, Load, topics
-from kquota.core.decision import Scope
+from kquota.policy.decision import Scope
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.loopback.clients import admin_client, create_topic, delete_topic
 from testbed.loopback.volumes import MIB

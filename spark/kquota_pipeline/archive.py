@@ -1,4 +1,4 @@
-"""This package and the core as one .zip, which is what Spark's executors can import from."""
+"""This package and its parts of kquota as one .zip, which is what Spark's executors can import from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 # Of kquota only what the pipeline imports: executors have neither the other requirements nor a use for them.
-_TREES = (("kquota", ("__init__.py", "core", "lazy_commands.py")), ("kquota_pipeline", ()))
+_PARTS = ("__init__.py", "lazy_commands.py", "policy", "formats", "disks", "retention")
+_TREES = (("kquota", _PARTS), ("kquota_pipeline", ()))
 ARCHIVE_NAME = "kquota_pipeline.zip"
 _LEFT_OUT = ("__pycache__", ".pyc")
 # The same sources give the same bytes.

@@ -15,7 +15,7 @@ from typing import NoReturn
 from confluent_kafka import KafkaException
 from rich.console import Console
 
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.hosts_stage import HostsStage, NotSetUp, SuiteUnsupported, require_what_make_makes
 from testbed.demo.loopback_stage import AgentFailed, LoopbackStage
 from testbed.demo.place import Place

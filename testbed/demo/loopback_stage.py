@@ -11,8 +11,8 @@ from typing import Self
 import confluent_kafka
 import yaml
 
-from kquota.core.limits import LimitPair
 from kquota.kafka.topics import usage_topic
+from kquota.policy.limits import LimitPair
 from testbed.demo.plan import Plan
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kquota.core.decision import Scope
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import Scope
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.loopback.volumes import MIB, VolumeSpec
 
 

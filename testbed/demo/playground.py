@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from kquota.core.decision import Scope
+from kquota.policy.decision import Scope
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
 from testbed.loopback.plug_in import OPERATOR, write_operator_properties

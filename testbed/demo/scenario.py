@@ -11,8 +11,8 @@ from typing import Self
 
 from confluent_kafka import KafkaException
 
-from kquota.core.decision import State
-from kquota.core.sentences import decision_sentence
+from kquota.formats.sentences import decision_sentence
+from kquota.policy.decision import State
 from testbed.demo.aftermath import Aftermath, BrokerLog
 from testbed.demo.application import RunningApplication
 from testbed.demo.place import Place

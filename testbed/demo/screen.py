@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kquota.applied.state import AppliedState
-from kquota.core.decision import Decision, Mode, State
-from kquota.core.sentences import decision_sentence
 from kquota.display.bar import usage_bar
 from kquota.display.figures import STATE_STYLES, size_text, state_text
+from kquota.formats.sentences import decision_sentence
+from kquota.guard.applied_state import AppliedState
+from kquota.policy.decision import Decision, Mode, State
 from testbed.demo.load_process import LoadProcess
 from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 

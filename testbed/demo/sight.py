@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from kquota.applied.state import AppliedState, read_applied_state
-from kquota.core.decision import Decision, Mode, State
-from kquota.core.decision_reading import MalformedDecision, read_decision_document
-from kquota.core.limits import LimitPair
+from kquota.formats.decision_reading import MalformedDecision, read_decision_document
+from kquota.guard import decision_file
+from kquota.guard.applied_state import AppliedState, read_applied_state
 from kquota.host.safe_read import Refusal
-from kquota.write import decision_file
+from kquota.policy.decision import Decision, Mode, State
+from kquota.policy.limits import LimitPair
 from testbed.demo.place import Broker
 from testbed.loopback.plug_in import BrokerFiles
 

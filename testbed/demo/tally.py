@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.sight import Sight
 
 

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kquota.core.decision import State
 from kquota.display.figures import size_text
+from kquota.policy.decision import State
 from testbed.demo.scenario import Outcome
 from testbed.demo.tally import Tally, between
 

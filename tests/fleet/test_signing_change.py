@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kquota.core.record_verifier import ReplayGuard
-from kquota.core.timestamps import format_utc
-from kquota.daemon.signing import RecordSigner
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.policy.timestamps import format_utc
+from kquota.trust.signer import FileSigner, SigningFiles
+from kquota.trust.signing import RecordSigner
 from testbed.hosts.fleet import Fleet
 from testbed.hosts.rollout import REPOSITORY, applied, journal, now, play, run_ansible, wait_for
 from testbed.hosts.spec import VolumeSpec

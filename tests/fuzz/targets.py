@@ -11,17 +11,18 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from kquota.applied.state import parse_applied_state
-from kquota.core.decision import decision_document
-from kquota.core.decision_reading import read_decision_document
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import UsageEvent, read_event
-from kquota.core.sentences import decision_sentence
-from kquota.core.status import status_document
-from kquota.core.strict_json import InvalidJson, parse_json
-from kquota.core.view import ClusterView
-from kquota.observe.mountinfo import parse_mountinfo
-from kquota.observe.server_properties import BrokerPropertiesError, parse_broker_properties
+from kquota.disks.mountinfo import parse_mountinfo
+from kquota.disks.server_properties import BrokerPropertiesError, parse_broker_properties
+from kquota.formats.decision_reading import read_decision_document
+from kquota.formats.records import read_event
+from kquota.formats.sentences import decision_sentence
+from kquota.formats.status import status_document
+from kquota.formats.strict_json import InvalidJson, parse_json
+from kquota.guard.applied_state import parse_applied_state
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import decision_document
+from kquota.policy.events import UsageEvent
+from kquota.policy.view import ClusterView
 from kquota.settings.load import load_text
 from kquota.settings.problems import SettingsError
 

@@ -17,13 +17,14 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from kquota.core.decision import Decision, FallbackAction, Scope, State, UndeterminedCause
-from kquota.core.latch import latch_volumes
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import Hold, HoldAction, HoldEvent, OrderTerms, TombstoneEvent, UsageEvent
-from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import BrokerHistory, ClusterView, NoRecord
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import Decision, FallbackAction, Scope, State, UndeterminedCause
+from kquota.policy.events import Hold, HoldAction, HoldEvent, OrderTerms, TombstoneEvent, UsageEvent
+from kquota.policy.latch import latch_volumes
+from kquota.policy.limits import Limit, LimitPair, LimitType
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import BrokerHistory, ClusterView, NoRecord
+from kquota.policy.volume import Volume
 
 TICK = timedelta(seconds=15)
 LEASE_TICKS, STALE_TICKS, JOIN_TICKS, PATIENCE_TICKS = 2, 4, 4, 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kquota.core.decision import FallbackAction, Scope, State
+from kquota.policy.decision import FallbackAction, Scope, State
 from tests.model.cluster_model import (
     FULL,
     HOLD_TICKS,

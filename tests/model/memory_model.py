@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kquota.core.decision import Decision
-from kquota.core.known_brokers import ListedBrokers
-from kquota.core.policy import PolicySettings, Situation
-from kquota.core.view import ClusterView
+from kquota.policy.decide import PolicySettings, Situation
+from kquota.policy.decision import Decision
+from kquota.policy.known_brokers import ListedBrokers
+from kquota.policy.view import ClusterView
 from tests.model.cluster_model import (
     FULL,
     NOW,

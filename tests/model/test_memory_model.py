@@ -7,9 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from kquota.core.decision import Decision, State
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.view import ClusterView
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import Decision, State
+from kquota.policy.view import ClusterView
 from tests.model.exploration import INVARIANTS, Explored, Violated, explore
 from tests.model.memory_model import MemoryModel
 

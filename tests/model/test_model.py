@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from kquota.core.decision import Cause, Decision, FallbackAction, Scope, State
-from kquota.core.latch import latch_volumes
-from kquota.core.limit_breaches import LimitBreach, Votes
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.topic_scope import Topics, narrowed
-from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import BrokerHistory, ClusterView
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import Cause, Decision, FallbackAction, Scope, State
+from kquota.policy.latch import latch_volumes
+from kquota.policy.limit_breaches import LimitBreach, Votes
+from kquota.policy.topic_scope import Topics, narrowed
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import BrokerHistory, ClusterView
+from kquota.policy.volume import Volume
 from tests.model.cluster_model import Model
 from tests.model.exploration import INVARIANTS, Explored, Violated, explore
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kquota.daemon.metrics import AgentMetrics
+from kquota.service.metrics import AgentMetrics
 from tests.monitoring.alert_cases import CASES
 from tests.monitoring.promtool import REPOSITORY, RULES, Case, firing, rules, run
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from kquota.daemon.metrics import AgentMetrics
+from kquota.service.metrics import AgentMetrics
 from tests.monitoring.promtool import REPOSITORY
 from tests.monitoring.test_alerts import METRIC
 

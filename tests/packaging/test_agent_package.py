@@ -99,14 +99,14 @@ def test_every_module_that_the_agent_uses_can_be_loaded(host: Host, installed: s
     modules = (
         "confluent_kafka, cryptography.x509, psutil, prometheus_client, systemd.daemon, systemd.journal, yaml"
     )
-    host.run("/opt/kquota/bin/python3", "-I", "-c", f"import kquota.daemon.daemon, {modules}")
+    host.run("/opt/kquota/bin/python3", "-I", "-c", f"import kquota.service.daemon, {modules}")
 
 
 def test_every_module_of_the_agent_and_every_command_works_without_what_is_left_out(
     host: Host, installed: str
 ):
     modules = host.run("/opt/kquota/bin/python3", "-I", "-c", EVERY_MODULE).stdout.split()
-    assert {"kquota.cli.main", "kquota.daemon.daemon", "kquota.core.policy"} <= set(modules)
+    assert {"kquota.cli.main", "kquota.service.daemon", "kquota.policy.decide"} <= set(modules)
     commands = [[]]
     for path in commands:
         result = host.run("kquota", *path, "--help")

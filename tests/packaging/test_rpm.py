@@ -169,7 +169,7 @@ def test_its_libraries_need_no_newer_c_library_than_el_9_has(el: Host, installed
 def test_the_agent_is_whole_on_the_python_that_it_requires(el: Host, installed: str):
     assert el.run("kquota", "--version").stdout == f"kquota {__version__}\n"
     modules = el.run("/opt/kquota/bin/python3", "-I", "-c", EVERY_MODULE).stdout.split()
-    assert {"kquota.cli.main", "kquota.daemon.daemon"} <= set(modules)
+    assert {"kquota.cli.main", "kquota.service.daemon"} <= set(modules)
     el.run("/opt/kquota/bin/python3", "-I", "-c", "import systemd.daemon, systemd.journal, confluent_kafka")
 
 

@@ -57,11 +57,11 @@ def test_a_jar_that_is_not_the_locked_one_is_refused_with_both_checksums(tmp_pat
         ensure_jars()
 
 
-def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_path):
+def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_its_parts(tmp_path):
     archive = write_archive(tmp_path)
     program = (
-        "import kquota.core.policy, kquota_pipeline.tables, kquota_pipeline.cli.main, importlib.util as u;"
-        "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.daemon'));"
+        "import kquota.policy.decide, kquota_pipeline.tables, kquota_pipeline.cli.main, importlib.util as u;"
+        "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.service'));"
         "from kquota_pipeline.cli.analysis import example_policies; print(len(example_policies()))"
     )
     # -S and -I keep this machine's own kquota away; pyspark has to come from somewhere.

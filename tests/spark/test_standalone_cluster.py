@@ -90,7 +90,7 @@ spark = start_session("where", {"spark.master": sys.argv[1], "spark.cores.max": 
 print("PARTITIONS", spark.conf.get("spark.sql.shuffle.partitions"))
 
 def where(batches):
-    import os, kquota.core.policy, kquota_pipeline, pyarrow as pa
+    import os, kquota.policy.decide, kquota_pipeline, pyarrow as pa
     import time
     for batch in batches:
         time.sleep(2)

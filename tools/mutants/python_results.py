@@ -180,7 +180,7 @@ if __name__ == "__main__":
     parser.add_argument("--resume", action="store_true", help="try only what no test has killed yet")
     parser.add_argument("--collect", action="store_true", help="try nothing: only write the file again")
     parser.add_argument(
-        "patterns", nargs="*", help="mutants to try, as kquota.core.limit_breaches.*; by default all"
+        "patterns", nargs="*", help="mutants to try, as kquota.policy.limit_breaches.*; by default all"
     )
     chosen = parser.parse_args()
     sys.exit(kept("python", lambda: _campaign(chosen)))

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from kquota.cli.cluster_look import ClusterLook
 from kquota.cli.status import document_of
-from kquota.core.decision import State
 from kquota.display.status_view import status_view
+from kquota.policy.decision import State
 from kquota.settings import load
 from testbed.demo.loopback_stage import LoopbackStage
 from testbed.demo.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kquota.daemon.metrics import AgentMetrics
+from kquota.service.metrics import AgentMetrics
 from tools.reference.broker import table_of
 from tools.reference.markdown import code, head, sentence, table
 

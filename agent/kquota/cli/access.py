@@ -17,8 +17,8 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
+from kquota.disks.server_properties import BrokerPropertiesError, read_broker_properties
 from kquota.host.acl import READ, SEARCH, allow
-from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
 
 _HANG_SECONDS = 10.0
 _CONFIGURATION_SECONDS = 60.0

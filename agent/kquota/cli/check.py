@@ -11,8 +11,8 @@ import nagiosplugin
 
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.local_state import local_document, local_notes
-from kquota.core.sentences import local_broken_glass
-from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
+from kquota.disks.server_properties import BrokerPropertiesError, read_broker_properties
+from kquota.formats.sentences import local_broken_glass
 from kquota.settings import SettingsError, load
 
 _STATE_RANK = {"OPEN": nagiosplugin.Ok, "THROTTLE": nagiosplugin.Warn, "PAUSE": nagiosplugin.Critical}

@@ -10,29 +10,30 @@ from typing import Any, Self
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
-from kquota.core.decision import UndeterminedCause
-from kquota.core.known_brokers import vouched_in_reports
-from kquota.core.membership import Membership
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import Event, RefusedEvent, TopicKind
-from kquota.core.sentences import refused_sentence, topic_sentence
-from kquota.core.status import status_document
-from kquota.core.topic_replay import REVOKED_AGAIN, TopicReplay
-from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
-from kquota.daemon.event_queue import EventQueue
-from kquota.daemon.folding import fold_records
-from kquota.daemon.inputs import Arrival
-from kquota.daemon.kafka_side import KafkaEvent, KafkaState, hand_over, take_portion
-from kquota.daemon.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
-from kquota.daemon.report import Folded
-from kquota.daemon.signing import signing_problems, verifier_of
-from kquota.fold.followed_topic import ReadTopic
-from kquota.fold.reader import TopicReader
-from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
+from kquota.formats.records import TopicKind
+from kquota.formats.sentences import refused_sentence, topic_sentence
+from kquota.formats.status import status_document
+from kquota.formats.topic_replay import REVOKED_AGAIN, TopicReplay
+from kquota.guard.event_queue import EventQueue
+from kquota.guard.folding import fold_records
+from kquota.guard.inputs import Arrival
+from kquota.guard.kafka_side import KafkaEvent, KafkaState, hand_over, take_portion
+from kquota.guard.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
+from kquota.guard.report import Folded
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerWatch
 from kquota.kafka.config import ClientProperties, ConfigurationError
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.reader import TopicReader
+from kquota.kafka.topic_records import CaughtUp, TopicRecord, TopicRestarted
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import UndeterminedCause
+from kquota.policy.events import Event, RefusedEvent
+from kquota.policy.known_brokers import vouched_in_reports
+from kquota.policy.membership import Membership
+from kquota.policy.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
 from kquota.settings import Settings, SettingsError
+from kquota.trust.signing import signing_problems, verifier_of
 
 CLIENT_NAME = "cli"
 _MOST_REFUSED = 5

@@ -18,16 +18,16 @@ from kquota.cli import exit_codes
 from kquota.cli.access import access
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.output import fail
-from kquota.core.strict_json import printable
-from kquota.host.atomic import replace_file
-from kquota.observe.broker_process import RunningBroker, running_brokers
-from kquota.observe.server_properties import (
+from kquota.disks.broker_process import RunningBroker, running_brokers
+from kquota.disks.server_properties import (
     BrokerProperties,
     BrokerPropertiesError,
     broker_properties_of,
     node_id_of,
     raw_properties,
 )
+from kquota.formats.strict_json import printable
+from kquota.host.atomic import replace_file
 
 _MODE = 0o640
 _LISTENER = re.compile(r"([^:/]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)

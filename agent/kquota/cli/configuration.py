@@ -10,7 +10,7 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
-from kquota.observe.server_properties import BrokerProperties, BrokerPropertiesError, read_broker_properties
+from kquota.disks.server_properties import BrokerProperties, BrokerPropertiesError, read_broker_properties
 from kquota.settings import Settings, SettingsError, load
 
 DEFAULT_CONFIG = Path("/etc/kquota/agent.yml")

@@ -11,13 +11,13 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail, print_json
-from kquota.core.decision import FallbackAction, Scope, decision_document
-from kquota.core.policy import PolicySettings, Situation
-from kquota.core.policy import decide as decide_by_policy
-from kquota.core.records import MAX_BROKER_ID
-from kquota.core.replays import InvalidReplay, read_events
-from kquota.core.timestamps import InvalidTimestamp, parse_utc
-from kquota.core.view import ClusterView
+from kquota.formats.records import MAX_BROKER_ID
+from kquota.formats.replays import InvalidReplay, read_events
+from kquota.policy.decide import PolicySettings, Situation
+from kquota.policy.decide import decide as decide_by_policy
+from kquota.policy.decision import FallbackAction, Scope, decision_document
+from kquota.policy.timestamps import InvalidTimestamp, parse_utc
+from kquota.policy.view import ClusterView
 
 # Far from the ends of the calendar, so that each sum with a duration is a date.
 _EARLIEST_YEAR, _LATEST_YEAR = 1971, 9000

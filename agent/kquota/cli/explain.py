@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, read_applied_state
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import CLIENT_NAME, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
@@ -20,15 +19,16 @@ from kquota.cli.local_state import (
 )
 from kquota.cli.relief_inflow import measure_inflow
 from kquota.cli.topic_sizes import expiry_sentence
-from kquota.core.decision import Mode, State
-from kquota.core.limit_breaches import Resource
-from kquota.core.sentences import bytes_to_free
-from kquota.core.warnings import printed
 from kquota.display.relief_view import inflow_text
 from kquota.display.status_view import observes
+from kquota.formats.sentences import bytes_to_free
+from kquota.formats.warnings import printed
+from kquota.guard.applied_state import AppliedScope, AppliedState, AppliedUnknown, read_applied_state
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
+from kquota.policy.decision import Mode, State
+from kquota.policy.limit_breaches import Resource
 from kquota.settings import Settings
 
 

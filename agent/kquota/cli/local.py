@@ -10,7 +10,6 @@ import typer
 import yaml
 from rich.table import Table
 
-from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli import exit_codes
 from kquota.cli.config_init import config_init
 from kquota.cli.configuration import (
@@ -24,23 +23,24 @@ from kquota.cli.configuration import (
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
 from kquota.cli.topic_sizes import contents_document, show_expiry, show_topics
-from kquota.core.strict_json import printable
-from kquota.daemon.signing import signing_warnings, verifier_of
-from kquota.daemon.web_access import look_at_web_config
+from kquota.disks.broker_dirs import with_broker_dirs
+from kquota.disks.broker_process import find_broker
+from kquota.disks.identity import remembered_from_json, remembered_to_json
+from kquota.disks.observation import Observation, VolumeObservation, with_offline
+from kquota.disks.server_properties import BrokerProperties
+from kquota.disks.volume_limits import bound_from_json, refuse_limits
+from kquota.disks.volume_watch import VolumeWatch
 from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
+from kquota.formats.strict_json import printable
+from kquota.guard.agent_state import FILE_NAME, AgentStateFile
+from kquota.guard.applied_state import AppliedState, read_applied_state
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
-from kquota.observe.broker_dirs import with_broker_dirs
-from kquota.observe.broker_process import find_broker
-from kquota.observe.identity import remembered_from_json, remembered_to_json
-from kquota.observe.observation import Observation, VolumeObservation, with_offline
-from kquota.observe.server_properties import BrokerProperties
-from kquota.observe.volume_limits import bound_from_json, refuse_limits
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.service.web_access import look_at_web_config
 from kquota.settings import Settings, SettingsError
-from kquota.write.agent_state import FILE_NAME, AgentStateFile
+from kquota.trust.signing import signing_warnings, verifier_of
 
 config_app = typer.Typer(help="Write, check or show the agent's configuration.", no_args_is_help=True)
 config_app.command("init")(config_init)

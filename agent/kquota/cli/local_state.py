@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kquota.applied.clients import ClientFigures
-from kquota.applied.state import AppliedState, exempt_principals, read_applied_state
-from kquota.core.decision_reading import MalformedDecision, read_decision_document
-from kquota.core.sentences import broken_glass_sentence, decision_sentence, observing_brokers
+from kquota.formats.decision_reading import MalformedDecision, read_decision_document
+from kquota.formats.sentences import broken_glass_sentence, decision_sentence, observing_brokers
+from kquota.guard.applied_clients import ClientFigures
+from kquota.guard.applied_state import AppliedState, exempt_principals, read_applied_state
+from kquota.guard.decision_file import read
 from kquota.host.boot_clock import BootClock, BootMoment
 from kquota.host.safe_read import Refusal
 from kquota.settings import Settings
-from kquota.write.decision_file import read
 
 _MAX_CLIENTS = 10
 _MAX_EXEMPT = 8

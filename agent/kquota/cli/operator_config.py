@@ -13,9 +13,9 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
-from kquota.daemon.signing import OperatorFiles
 from kquota.settings import Settings
 from kquota.settings.kafka_options import OWNED_NAMES, KafkaOptions, has_credentials
+from kquota.trust.signing import OperatorFiles
 
 DEFAULT_COMMAND_CONFIG = Path("/etc/kquota/operator.properties")
 CommandConfigOption = Annotated[

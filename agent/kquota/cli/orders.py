@@ -19,37 +19,39 @@ from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of,
 from kquota.cli.operator_config import CommandConfigOption, OperatorConfig, operator_config
 from kquota.cli.output import fail
 from kquota.cli.planned_stop import await_lease, beyond_the_lease
-from kquota.core.record_verifier import RecordVerifier
-from kquota.core.records import (
+from kquota.formats.record_verifier import RecordVerifier
+from kquota.formats.records import (
     HOLD_KEY,
     LONGEST_ACTOR,
     LONGEST_ORDER,
     LONGEST_REASON,
     MAX_BROKER_ID,
+    RawRecord,
+    TopicKind,
+    decommission_key,
+    order_key,
+    read_record,
+)
+from kquota.formats.sentences import malformed_sentence, refused_sentence
+from kquota.formats.signature_headers import SigningMode
+from kquota.kafka.config import ClientProperties, ConfigurationError
+from kquota.kafka.documents import to_json
+from kquota.kafka.errors import KafkaFailure
+from kquota.kafka.operator_producer import Published, publish_operator_record
+from kquota.policy.events import (
     BrokerOrder,
     Event,
     Hold,
     HoldAction,
     MalformedEvent,
     OrderTerms,
-    RawRecord,
     RefusedEvent,
-    TopicKind,
-    decommission_key,
-    order_key,
-    read_record,
 )
-from kquota.core.sentences import malformed_sentence, refused_sentence
-from kquota.core.signing import SigningMode
-from kquota.core.timestamps import format_utc
-from kquota.core.usage import UsageRecord
-from kquota.core.view import NoRecord
-from kquota.daemon.signing import OrderNotSigned, OrderSeal, verifier_of
-from kquota.kafka.config import ClientProperties, ConfigurationError
-from kquota.kafka.errors import KafkaFailure
-from kquota.publish.documents import to_json
-from kquota.publish.operator import Published, publish_operator_record
+from kquota.policy.timestamps import format_utc
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import NoRecord
 from kquota.settings import Settings, SettingsError
+from kquota.trust.signing import OrderNotSigned, OrderSeal, verifier_of
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
 

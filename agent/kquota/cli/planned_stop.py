@@ -6,9 +6,9 @@ import time
 from datetime import UTC, datetime
 
 from kquota.cli.local_state import lease_seconds_left, read_decision
-from kquota.core.decision import MAX_MAINTENANCE_LEASE
-from kquota.core.timestamps import format_utc, parse_utc
 from kquota.host.boot_clock import BootClock
+from kquota.policy.decision import MAX_MAINTENANCE_LEASE
+from kquota.policy.timestamps import format_utc, parse_utc
 from kquota.settings import Settings
 
 PATIENCE_SECONDS = 15.0

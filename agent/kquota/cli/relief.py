@@ -31,13 +31,6 @@ from kquota.cli.relief_look import (
     volume_of,
 )
 from kquota.cli.relief_run import ReliefRun, ReliefStopped
-from kquota.core.inflow import THROTTLED_RATE
-from kquota.core.records import OrderTerms, relief_key
-from kquota.core.relief import Option, StepKind, breaches_again, is_spared
-from kquota.core.relief_moves import MOVES, reassignment, replayed, topics_of
-from kquota.core.relief_options import ranked
-from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
-from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.display.figures import size_text
 from kquota.display.relief_view import (
     by_hand,
@@ -47,9 +40,17 @@ from kquota.display.relief_view import (
     option_lines,
     options_document,
 )
+from kquota.formats.records import relief_key
+from kquota.formats.strict_json import InvalidJson, parse_json
 from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
-from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
+from kquota.policy.events import OrderTerms
+from kquota.retention.inflow import THROTTLED_RATE
+from kquota.retention.operator_admin import OperatorConnection, TopicSetting
+from kquota.retention.relief import Option, StepKind, breaches_again, is_spared
+from kquota.retention.relief_moves import MOVES, reassignment, replayed, topics_of
+from kquota.retention.relief_options import ranked
+from kquota.retention.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.settings import Settings
 
 _MOST_OPTIONS = 8

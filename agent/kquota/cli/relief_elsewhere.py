@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.relief_look import ReliefLook
-from kquota.core.broker_rooms import broker_rooms
-from kquota.core.relief import Elsewhere, StepKind
-from kquota.core.relief_moves import move
 from kquota.kafka.errors import KafkaFailure
-from kquota.kafka.operator_admin import OperatorConnection
+from kquota.retention.broker_rooms import broker_rooms
+from kquota.retention.operator_admin import OperatorConnection
+from kquota.retention.relief import Elsewhere, StepKind
+from kquota.retention.relief_moves import move
 from kquota.settings import Settings
 
 _READ_SECONDS = 10.0

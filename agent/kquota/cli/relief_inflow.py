@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from kquota.core.inflow import NO_THROTTLE, THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
-from kquota.core.relief_moves import place_of
-from kquota.core.segments import PartitionState
+from kquota.disks.replica_dirs import ReplicaDir, copied_replicas, replica_dirs, size_in
+from kquota.disks.segments import PartitionState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure
-from kquota.kafka.operator_admin import lagging
-from kquota.observe.replica_dirs import ReplicaDir, copied_replicas, replica_dirs, size_in
+from kquota.retention.inflow import NO_THROTTLE, THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
+from kquota.retention.operator_admin import lagging
+from kquota.retention.relief_moves import place_of
 
 SAMPLE_SECONDS, PATIENCE_SECONDS = 5.0, 15.0
 """The time of a sample, and that of one in which nothing came: a slow replication comes in bursts."""

@@ -17,11 +17,10 @@ from kquota.cli.local_state import read_decision
 from kquota.cli.operator_config import DEFAULT_COMMAND_CONFIG, operator_config
 from kquota.cli.output import fail
 from kquota.cli.relief_run import Room, soft_room
-from kquota.core.cordon import ALL as ALL_CORDONED
-from kquota.core.cordon import SETTING as CORDONED
-from kquota.core.decision import Mode, State
-from kquota.core.relief import Situation, Target
-from kquota.core.segments import (
+from kquota.disks.observation import VolumeObservation
+from kquota.disks.replica_dirs import copied_replicas, replica_dirs, size_in
+from kquota.disks.segment_scan import SegmentLook
+from kquota.disks.segments import (
     BrokerRules,
     InvalidTopicSettings,
     PartitionOnDisk,
@@ -30,16 +29,17 @@ from kquota.core.segments import (
     broker_rules,
     topic_rules,
 )
-from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.display.figures import size_text
+from kquota.guard.agent_state import FILE_NAME, AgentStateFile
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.kafka.operator_admin import Offsets, OperatorConnection
-from kquota.observe.observation import VolumeObservation
-from kquota.observe.replica_dirs import copied_replicas, replica_dirs, size_in
-from kquota.observe.segments import SegmentLook
+from kquota.policy.cordon import ALL as ALL_CORDONED
+from kquota.policy.cordon import SETTING as CORDONED
+from kquota.policy.decision import Mode, State
+from kquota.policy.volume import VolumeRole, VolumeStatus
+from kquota.retention.operator_admin import Offsets, OperatorConnection
+from kquota.retention.relief import Situation, Target
 from kquota.settings import Settings
-from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 CLIENT_NAME = "cli"
 _REMOTE_STORAGE = "remote.log.storage.system.enable"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn, Protocol
 
-from kquota.core.inflow import THROTTLED_RATE
-from kquota.core.relief_plan import Plan, PlannedStep, PlanState, ReplacedValue
-from kquota.core.timestamps import format_utc
 from kquota.display.figures import size_text
 from kquota.kafka.errors import KafkaFailure
-from kquota.kafka.operator_admin import TopicSetting
+from kquota.policy.timestamps import format_utc
+from kquota.retention.inflow import THROTTLED_RATE
+from kquota.retention.operator_admin import TopicSetting
+from kquota.retention.relief_plan import Plan, PlannedStep, PlanState, ReplacedValue
 
 LOOK_SECONDS = 1.0
 LATE_RATIO = 0.2

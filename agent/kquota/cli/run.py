@@ -14,6 +14,6 @@ def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
 
     Exit codes: 0 after SIGTERM, 78 for a bad configuration (if none was ever good), 1 for other failures.
     """
-    from kquota.daemon.daemon import run as run_daemon  # noqa: PLC0415 - kept out of the other commands' start
+    from kquota.service.daemon import run as run_daemon  # noqa: PLC0415 - kept out of the other commands' start
 
     raise typer.Exit(run_daemon(config.absolute(), os.environ))

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kquota.applied.clients import ClientFigures, ClientUse, GroupUse
-from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.output import fail, print_json
 from kquota.cli.topic_sizes import contents_document, show_topics
 from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
+from kquota.guard.applied_clients import ClientFigures, ClientUse, GroupUse
+from kquota.guard.applied_state import AppliedState, read_applied_state
 from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal, read_json_object
 

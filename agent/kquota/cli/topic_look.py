@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-from kquota.observe.topic_growth import SPAN_SECONDS, TopicGrowthQuestion
+from kquota.disks.topic_growth import SPAN_SECONDS, TopicGrowthQuestion
 
 # An answer takes SPAN_SECONDS; listing the segments of thousands of partitions is not free.
 _EVERY_SECONDS = 10.0

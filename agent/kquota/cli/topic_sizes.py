@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kquota.cli.output import fail
-from kquota.core.timestamps import parse_utc
-from kquota.core.topic_sizes import FILE_NAME, IN_WORDS, leaving_sentence
 from kquota.display.figures import age_text, size_text
 from kquota.host.safe_read import Refusal, read_json_object
+from kquota.policy.timestamps import parse_utc
+from kquota.retention.topic_sizes import FILE_NAME, IN_WORDS, leaving_sentence
 from kquota.settings import Settings
 
 _VOLUME_COLUMNS, _TOPIC_COLUMNS = 30, 20  # at most of a volume's name, and at least of a topic's

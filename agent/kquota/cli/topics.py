@@ -11,14 +11,14 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail, print_json
-from kquota.core.topic_thresholds import (
+from kquota.host.atomic import replace_file
+from kquota.quotas.topic_thresholds import (
     InvalidThresholds,
     TopicThresholds,
     parse_rate,
     parse_thresholds,
     thresholds_to_document,
 )
-from kquota.host.atomic import replace_file
 
 topics_app = typer.Typer(
     help="Thresholds of bytes in, for this broker and for single topics.", no_args_is_help=True

@@ -8,11 +8,11 @@ import typer
 
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.output import fail
-from kquota.core.cordon import SETTING, change
+from kquota.guard.agent_state import FILE_NAME, AgentStateFile
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
-from kquota.write.agent_state import FILE_NAME, AgentStateFile
+from kquota.policy.cordon import SETTING, change
 
 
 def uncordon(config: ConfigOption = DEFAULT_CONFIG) -> None:

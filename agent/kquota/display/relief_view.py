@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kquota.core.inflow import THROTTLED_RATE, Inflow
-from kquota.core.relief import LOCAL_RETENTION, Option, Step, StepKind
-from kquota.core.segments import PartitionOnDisk, PartitionState
-from kquota.core.timestamps import format_utc
+from kquota.disks.segments import PartitionOnDisk, PartitionState
 from kquota.display.figures import size_text
+from kquota.policy.timestamps import format_utc
+from kquota.retention.inflow import THROTTLED_RATE, Inflow
+from kquota.retention.relief import LOCAL_RETENTION, Option, Step, StepKind
 
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 _MOST_GROUPS = 5

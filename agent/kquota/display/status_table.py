@@ -13,9 +13,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Span, Text
 
-from kquota.core.timestamps import parse_utc
 from kquota.display.bar import usage_bar
 from kquota.display.figures import STATE_STYLES, age_text, headroom_style, size_text, state_text, until_text
+from kquota.policy.timestamps import parse_utc
 
 _GAP = 1
 _NARROW_BELOW = 92

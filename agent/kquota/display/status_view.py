@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from kquota.core.warnings import SIGNING_OFF, printed
 from kquota.display.figures import STATE_STYLES, size_text, state_text
 from kquota.display.first_screen import FEW_BROKERS, first_of, first_rows
 from kquota.display.status_table import Order, Row, applied_state, longest_name, status_rows, status_table
+from kquota.formats.warnings import SIGNING_OFF, printed
 
 MIN_COLUMNS = 60
 _MAX_CLIENTS = 4

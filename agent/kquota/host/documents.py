@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kquota.core.strict_json import InvalidJson
+from kquota.formats.strict_json import InvalidJson
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import Self
 
 import psutil
 
-from kquota.core.strict_json import printable
+from kquota.formats.strict_json import printable
 
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, process id
 _LONGEST_COMMAND = 200

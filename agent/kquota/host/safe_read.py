@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from kquota.core.strict_json import InvalidJson, parse_json
+from kquota.formats.strict_json import InvalidJson, parse_json
 
 MAX_FILE_BYTES = 1024 * 1024
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from kquota.core.cordon import Cordon
-from kquota.core.decision import FallbackAction, Mode, Scope
-from kquota.core.inodes import InodeLimits
-from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
-from kquota.core.signing import SigningMode
+from kquota.formats.signature_headers import SigningMode
+from kquota.policy.cordon import Cordon
+from kquota.policy.decision import FallbackAction, Mode, Scope
+from kquota.policy.inodes import InodeLimits
+from kquota.policy.limits import InvalidLimit, Limit, LimitPair, check_pair
 from kquota.settings import values
 from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, KafkaSection, is_secret
 from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse

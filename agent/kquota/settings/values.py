@@ -15,11 +15,11 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Annotated, TypeVar
 
-from kquota.core.cordon import Cordon
-from kquota.core.decision import FallbackAction, Mode, Scope
-from kquota.core.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
-from kquota.core.signing import SigningMode
+from kquota.formats.signature_headers import SigningMode
 from kquota.host.locales import PATH_ALLOWED, path_problem
+from kquota.policy.cordon import Cordon
+from kquota.policy.decision import FallbackAction, Mode, Scope
+from kquota.policy.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
 from kquota.settings.problems import Finding, Value, refuse, show
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
 
 SAMPLES = Path(__file__).resolve().parents[3] / "schemas/samples/history/valid"
 BROKERS = (1, 2, 3)

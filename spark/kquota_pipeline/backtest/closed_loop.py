@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.decision import Scope
+from kquota.policy.decision import Scope
 from kquota_pipeline.backtest.disks import Disks
 from kquota_pipeline.backtest.flows import Flows
 from kquota_pipeline.backtest.holds import Holds

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kquota.core.topic_scope import Topics
+from kquota.policy.topic_scope import Topics
 from kquota_pipeline.backtest.events import DECOMMISSION, HELD, PRODUCERS, UNKNOWN
 from kquota_pipeline.backtest.flows import Floats, Observed
 from kquota_pipeline.backtest.policy import LIMITS, recorded_limits

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota.core.decision import FallbackAction, Scope
+from kquota.policy.decision import FallbackAction, Scope
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.events import with_named_topics
 from kquota_pipeline.backtest.flows import flows_of

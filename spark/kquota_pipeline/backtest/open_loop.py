@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
-from kquota.core.decision import Decision, Scope
-from kquota.core.usage import Volume, VolumeRole, VolumeStatus
+from kquota.policy.decision import Decision, Scope
+from kquota.policy.volume import Volume, VolumeRole, VolumeStatus
 from kquota_pipeline.backtest.agents import Agents
 from kquota_pipeline.backtest.events import (
     DECOMMISSION,

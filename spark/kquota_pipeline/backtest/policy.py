@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import yaml
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.limits import InvalidLimit, Limit, LimitPair, exact_number
+from kquota.policy.decision import FallbackAction, Scope
+from kquota.policy.limits import InvalidLimit, Limit, LimitPair, exact_number
 
 _DEFAULT_HARD = Limit.parse({"type": "MinFreePercentage", "level": 5})
 _DEFAULT_SOFT = Limit.parse({"type": "MinFreePercentage", "level": 15})

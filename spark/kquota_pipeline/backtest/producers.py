@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kquota.core.decision import Decision, Scope
-from kquota.core.topic_scope import Topics, topics_field
+from kquota.policy.decision import Decision, Scope
+from kquota.policy.topic_scope import Topics, topics_field
 
 Name = tuple[str, str]
 """User and client id."""

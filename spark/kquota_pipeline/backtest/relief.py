@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.inflow import THROTTLED_RATE
-from kquota.core.relief import StepKind
-from kquota.core.relief_moves import MOVES, brokers_of, place_of
-from kquota.core.relief_plan import SCHEMA_VERSION, InvalidPlan, Plan, PlannedStep, PlanState
+from kquota.retention.inflow import THROTTLED_RATE
+from kquota.retention.relief import StepKind
+from kquota.retention.relief_moves import MOVES, brokers_of, place_of
+from kquota.retention.relief_plan import SCHEMA_VERSION, InvalidPlan, Plan, PlannedStep, PlanState
 from kquota_pipeline.backtest.flows import Floats
 from kquota_pipeline.backtest.scene import VolumePlace
 

@@ -9,8 +9,8 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from kquota.core.relief_moves import MOVES
-from kquota.core.relief_plan import Plan
+from kquota.retention.relief_moves import MOVES
+from kquota.retention.relief_plan import Plan
 from kquota_pipeline.backtest.relief import (
     Relief,
     UnplayablePlan,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.limits import LimitPair
-from kquota.core.topic_scope import Topics
+from kquota.policy.limits import LimitPair
+from kquota.policy.topic_scope import Topics
 from kquota_pipeline.backtest.producers import Name
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
-from kquota.core.limits import LimitType
+from kquota.policy.limits import LimitType
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.tallies import TALLY
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.limits import LimitPair
+from kquota.policy.limits import LimitPair
 
 Floats = NDArray[np.float64]
 NO_PAIR = -1

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.decision import Decision
-from kquota.core.topic_scope import NoScope, Topics, TopicScope, narrowed
+from kquota.policy.decision import Decision
+from kquota.policy.topic_scope import NoScope, Topics, TopicScope, narrowed
 from kquota_pipeline.backtest.scene import Floats, Scene
 from kquota_pipeline.backtest.verdicts import Verdict
 

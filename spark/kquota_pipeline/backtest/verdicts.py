@@ -1,6 +1,6 @@
 """The verdict of a cluster's agents under many policies at once, on arrays of volumes and policies. Pure.
 
-This is the policy of `kquota.core` a second time, for the closed loop alone: latches, votes, silent brokers
+This is the policy of `kquota.policy` a second time, for the closed loop alone: latches, votes, silent brokers
 and the fallback action. Its tests compare each tick with the core on random clusters.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.decision import FallbackAction
-from kquota.core.limits import LimitPair
+from kquota.policy.decision import FallbackAction
+from kquota.policy.limits import LimitPair
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.scene import Floats, Scene
 from kquota_pipeline.backtest.shared_ids import SharedIds

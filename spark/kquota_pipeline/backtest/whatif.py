@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota.core.decision import FallbackAction, Scope
+from kquota.policy.decision import FallbackAction, Scope
 from kquota_pipeline.backtest.changes import Change, changed
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.events import tick_of, with_named_topics

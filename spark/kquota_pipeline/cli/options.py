@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from kquota.core.strict_json import printable
+from kquota.formats.strict_json import printable
 
 FAILED = 1
 

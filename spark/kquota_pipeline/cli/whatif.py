@@ -11,8 +11,8 @@ import typer
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document
-from kquota.core.strict_json import InvalidJson, parse_json
+from kquota.formats.strict_json import InvalidJson, parse_json
+from kquota.retention.relief_plan import InvalidPlan, Plan, plan_from_document
 from kquota_pipeline.backtest.changes import Change
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.relief import Relief, UnplayablePlan, check_version

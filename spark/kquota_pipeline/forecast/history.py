@@ -14,7 +14,7 @@ DAY_HOURS = 24
 # A topic is made before it is used: with less than this share of its bytes of now it was as good as empty.
 _EMPTY = 0.01
 BOUND_HOURS = np.array([1 / 6, 1.0, 6.0, 24.0, 72.0, 168.0, 720.0])
-"""The upper bounds of the buckets of `kquota.core.expiry`, in hours; the last bucket has none."""
+"""The upper bounds of the buckets of `kquota.retention.expiry`, in hours; the last bucket has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ VOLUME = ("cluster_id", "broker_id", "volume_name")
 def limit_bytes(kind: str) -> Column:
     """Return the consumption, in bytes, at which a row's volume stands at its `hard` or `soft` limit.
 
-    The same conversion as `kquota.core.limits.Limit.consumed_at_bytes`, in binary floating point.
+    The same conversion as `kquota.policy.limits.Limit.consumed_at_bytes`, in binary floating point.
     """
     level, capacity = F.col(f"{kind}_limit_level"), F.col("capacity_bytes").cast("double")
     return (

@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kquota.core.expiry import BUCKETS, LATER
+from kquota.retention.expiry import BUCKETS, LATER
 from kquota_pipeline.ingest.timestamps import timestamp
 
 MAX_TEXT = 1024

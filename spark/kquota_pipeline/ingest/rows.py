@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kquota.core.expiry import BUCKETS
+from kquota.retention.expiry import BUCKETS
 from kquota_pipeline.ingest.problems import BROKER_OF_KEY, sum_of_bytes
 from kquota_pipeline.ingest.timestamps import timestamp
 from kquota_pipeline.tables import (

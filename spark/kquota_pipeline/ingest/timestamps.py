@@ -1,4 +1,4 @@
-"""Points in time in the messages: ISO 8601, as `kquota.core.timestamps` reads it."""
+"""Points in time in the messages: ISO 8601, as `kquota.policy.timestamps` reads it."""
 
 from __future__ import annotations
 

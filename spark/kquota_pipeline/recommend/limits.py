@@ -19,7 +19,7 @@ from fractions import Fraction
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from kquota.core.limits import Limit, LimitType
+from kquota.policy.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.forecast.series import VOLUME
 from kquota_pipeline.recommend.reserve import Producing, Reserve, Sizing, reserve_of

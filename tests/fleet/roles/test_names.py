@@ -13,8 +13,8 @@ import pytest
 import yaml
 from cryptography import x509
 
-from kquota.core.signing import writer_of
-from kquota.signing.keys import uris
+from kquota.formats.signature_headers import writer_of
+from kquota.trust.keys import uris
 from tests.fleet.roles.authority import PASSPHRASE
 from tests.fleet.roles.plays import PlayFailed, run_play, run_playbook
 from tests.fleet.roles.test_authority import OWN_NAME

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from kquota.core.records import TopicKind
-from kquota.core.signing import writer_of
-from kquota.signing.authorities import AuthorityFile
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.records import TopicKind
+from kquota.formats.signature_headers import writer_of
+from kquota.trust.authorities import AuthorityFile
+from kquota.trust.signer import FileSigner, SigningFiles
 from tests.fleet.roles.authority import variables_for
 from tests.fleet.roles.plays import PlayFailed, run_playbook
 from tests.unit.repository.tree import REPOSITORY

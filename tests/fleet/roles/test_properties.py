@@ -9,7 +9,7 @@ from pathlib import Path
 import javaproperties
 import pytest
 
-from kquota.observe.server_properties import read_broker_properties
+from kquota.disks.server_properties import read_broker_properties
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 Variables = Callable[..., dict[str, object]]

@@ -10,7 +10,7 @@ from typing import Any
 import javaproperties
 import pytest
 
-from kquota.core.topic_thresholds import TopicThresholds, parse_thresholds
+from kquota.quotas.topic_thresholds import TopicThresholds, parse_thresholds
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 PROPERTIES = (

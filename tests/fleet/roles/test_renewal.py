@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.signing.authorities import AuthorityFile
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.trust.authorities import AuthorityFile
+from kquota.trust.signer import FileSigner, SigningFiles
 from tests.fleet.process_lists import watched
 from tests.fleet.roles.authority import ISSUE, variables_for
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_tasks

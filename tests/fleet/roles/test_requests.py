@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID as Use
 from jinja2 import Environment
 
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.trust.signer import FileSigner, SigningFiles
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kquota.signing.revoked import read_revoked
-from kquota.signing.signer import certificate_in
+from kquota.trust.revoked import read_revoked
+from kquota.trust.signer import certificate_in
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook
 from tests.unit.repository.tree import REPOSITORY
-from tests.unit.signing.issuing import Authority
+from tests.unit.trust.issuing import Authority
 
 REVOKE = REPOSITORY / "playbooks/revoke.yml"
 COLONS = ":".join(["AB"] * 32)

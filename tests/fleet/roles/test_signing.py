@@ -10,10 +10,10 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from kquota.core.signing import names_agent
-from kquota.signing.authorities import AuthorityFile
-from kquota.signing.live_file import FileProblem
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.signature_headers import names_agent
+from kquota.trust.authorities import AuthorityFile
+from kquota.trust.live_file import FileProblem
+from kquota.trust.signer import FileSigner, SigningFiles
 from tests.fleet.roles.authority import ISSUE, certificate, verify
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 from tests.fleet.roles.test_scope import FIRST_CHECK, inventory

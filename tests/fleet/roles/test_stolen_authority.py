@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.signing.authorities import AuthorityFile
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.trust.authorities import AuthorityFile
+from kquota.trust.signer import FileSigner, SigningFiles
 from tests.fleet.roles.authority import variables_for
 from tests.fleet.roles.plays import PROGRAMS, run_play
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.observe.probe import LogDirLook, LogDirSampler
+from kquota.disks.probe import LogDirLook, LogDirSampler
 from tests.unit.cli.command import Host
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 SOCKET = Path("/run/systemd/journal/socket")
 CODE = """
 import logging, os
-from kquota.daemon.journal import Entry, Journal, MessageId
+from kquota.journal.journal import Entry, Journal, MessageId
 journal = Journal(os.environ)
 assert journal.to_journald
 journal.configure("INFO", broker_id=3, secrets=["hunter2"])

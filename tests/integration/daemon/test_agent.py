@@ -11,27 +11,27 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from kquota.applied.state import AppliedState
-from kquota.daemon.agent import Agent
-from kquota.daemon.inputs import ClusterNews
-from kquota.daemon.journal import MessageId
-from kquota.daemon.kafka_side import KafkaSide
-from kquota.daemon.metrics import AgentMetrics
+from kquota.disks.server_properties import read_broker_properties
+from kquota.guard.agent_state import FILE_NAME, AgentState, AgentStateFile
+from kquota.guard.applied_state import AppliedState
+from kquota.guard.inputs import ClusterNews
+from kquota.guard.kafka_side import KafkaSide
 from kquota.host.boot_clock import BootClock
+from kquota.journal.journal import MessageId
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.credentials import ClientCertificate
+from kquota.kafka.delivery import DeliveryTally
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.history_producer import HistoryPublisher
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import TopicVerdict, Verdict
-from kquota.observe.server_properties import read_broker_properties
-from kquota.publish.delivery import DeliveryTally
-from kquota.publish.history import HistoryPublisher
-from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
+from kquota.service.agent import Agent
+from kquota.service.metrics import AgentMetrics
 from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import SAMPLES, complaints
-from tests.unit.daemon.configured import settings_in
+from tests.unit.guard.configured import settings_in
+from tests.unit.policy.golden import SAMPLES, complaints
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kquota.core.cordon import SETTING
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure
+from kquota.policy.cordon import SETTING
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.ports import PortReservation

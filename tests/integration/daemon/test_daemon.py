@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK, run
+from kquota.service.daemon import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK, run
 from testbed.loopback.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 

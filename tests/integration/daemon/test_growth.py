@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.growth import SETTLE_SECONDS, WINDOW_SECONDS
-from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
-from tests.unit.daemon.pauses import GB, STEP_SECONDS, Pause
+from kquota.disks.topic_growth import TopicGrowth, TopicGrowthQuestion
+from kquota.retention.growth import SETTLE_SECONDS, WINDOW_SECONDS
+from tests.unit.retention.pauses import GB, STEP_SECONDS, Pause
 
 
 @pytest.mark.accepts("F30")

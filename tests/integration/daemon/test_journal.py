@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kquota.daemon.journal import MessageId
+from kquota.journal.journal import MessageId
 
 CATALOG = Path(__file__).parents[3] / "packaging" / "kquota.catalog"
 

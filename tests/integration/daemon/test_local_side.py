@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
-from kquota.applied.state import AppliedState, AppliedUnknown
-from kquota.core.decision import Scope
-from kquota.core.records import REGULAR
-from kquota.daemon.broker_host import BrokerHost
-from kquota.daemon.inputs import Moment
-from kquota.daemon.own_record import own_record
-from kquota.daemon.state_writer import StateWriter
+from kquota.disks.probe import LogDirLook, LogDirSampler
+from kquota.disks.server_properties import read_broker_properties
+from kquota.formats.records import REGULAR
+from kquota.guard.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from kquota.guard.applied_state import AppliedState, AppliedUnknown
+from kquota.guard.broker_host import BrokerHost
+from kquota.guard.inputs import Moment
+from kquota.guard.own_record import own_record
+from kquota.guard.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
-from kquota.observe.probe import LogDirLook, LogDirSampler
-from kquota.observe.server_properties import read_broker_properties
-from kquota.publish.delivery import Headers
+from kquota.kafka.delivery import Headers
+from kquota.policy.decision import Scope
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import SAMPLES, complaints
-from tests.unit.daemon.cycles import START
+from tests.unit.guard.cycles import START
+from tests.unit.policy.golden import SAMPLES, complaints
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
 

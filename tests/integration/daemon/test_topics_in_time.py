@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.decision import Scope
-from kquota.core.limits import Limit, LimitType
-from kquota.core.usage import Volume
-from kquota.daemon.broker_host import BrokerHost
-from kquota.daemon.event_queue import readable
-from kquota.daemon.own_record import own_record
-from kquota.daemon.state_writer import StateWriter
-from kquota.observe.fill_rates import FillRates
-from kquota.observe.server_properties import read_broker_properties
+from kquota.disks.fill_rates import FillRates
+from kquota.disks.server_properties import read_broker_properties
+from kquota.guard.agent_state import AgentState, AgentStateFile
+from kquota.guard.broker_host import BrokerHost
+from kquota.guard.event_queue import readable
+from kquota.guard.own_record import own_record
+from kquota.guard.state_writer import StateWriter
+from kquota.policy.decision import Scope
+from kquota.policy.limits import Limit, LimitType
+from kquota.policy.volume import Volume
 from kquota.settings.model import BrokerSection, LimitsSection, Settings
-from kquota.write.agent_state import AgentState, AgentStateFile
 from testbed.loopback.volumes import MIB, LoopVolume, VolumeSpec, make_loop_volume
 from tests.integration.waiting import eventually
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kquota.write.decision_file import DecisionFile
+from kquota.guard.decision_file import DecisionFile
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import NodeLayout

@@ -7,8 +7,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from kquota.write.agent_state import AgentState, AgentStateFile
-from kquota.write.decision_file import DecisionFile
+from kquota.guard.agent_state import AgentState, AgentStateFile
+from kquota.guard.decision_file import DecisionFile
 
 PADDING_BYTES = 12_000  # several pages
 

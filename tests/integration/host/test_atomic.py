@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.write.decision_file import DecisionFile, read
+from kquota.guard.decision_file import DecisionFile, read
 
 CHILD = Path(__file__).with_name("writer_child.py")
 MARKER = "/kquota-the-write-begins"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kquota.guard.agent_state import AgentStateFile
+from kquota.guard.decision_file import read
 from kquota.host.safe_read import Refusal
-from kquota.write.agent_state import AgentStateFile
-from kquota.write.decision_file import read
 from tests.integration.host.forgetful_disk import ForgetfulDisk
 
 HERE = Path(__file__).parent

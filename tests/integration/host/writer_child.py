@@ -7,7 +7,7 @@ import contextlib
 import sys
 from pathlib import Path
 
-from kquota.write.decision_file import DecisionFile
+from kquota.guard.decision_file import DecisionFile
 
 MARKER = "/kquota-the-write-begins"
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from kquota.fold.followed_topic import ReadTopic
-from kquota.fold.reader import TopicReader
-from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection, ClusterFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.operator_producer import Published, publish_operator_record
+from kquota.kafka.producer import ProducerThread
+from kquota.kafka.publisher import UsagePublisher
+from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topic_records import ReadingRecovered, TopicRecord
 from kquota.kafka.topics import usage_topic
-from kquota.publish.operator import Published, publish_operator_record
-from kquota.publish.producer import ProducerThread
-from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.certificates import CertificateAuthority
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, properties_of, read_all

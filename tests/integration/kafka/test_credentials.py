@@ -101,5 +101,5 @@ def test_a_rotated_file_is_read_again(identity: Identity, tmp_path: Path) -> Non
 
 
 def test_the_agent_does_not_load_what_parses_certificates() -> None:
-    look = "import sys, kquota.daemon.daemon; sys.exit('cryptography' in sys.modules)"
+    look = "import sys, kquota.service.daemon; sys.exit('cryptography' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0

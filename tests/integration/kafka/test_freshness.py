@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from kquota.core.decision import FallbackAction, State
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import read_event
-from kquota.core.timestamps import format_utc
-from kquota.core.view import ClusterView
-from kquota.fold.records import TopicRecord
+from kquota.formats.records import read_event
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
+from kquota.kafka.topic_records import TopicRecord
 from kquota.kafka.topics import usage_topic
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import FallbackAction, State
+from kquota.policy.timestamps import format_utc
+from kquota.policy.view import ClusterView
 from testbed.loopback.clients import create_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all

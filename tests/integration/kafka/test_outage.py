@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from kquota.fold.followed_topic import ReadTopic
-from kquota.fold.reader import TopicReader
-from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.history_producer import HistoryPublisher
+from kquota.kafka.operator_producer import publish_operator_record
+from kquota.kafka.producer import ProducerThread
+from kquota.kafka.publisher import UsagePublisher
+from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topic_records import ReadingRecovered, TopicRecord
 from kquota.kafka.topics import Verdict, history_topic, usage_topic
-from kquota.publish.history import HistoryPublisher
-from kquota.publish.operator import publish_operator_record
-from kquota.publish.producer import ProducerThread
-from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, properties_of, read_all

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient
 
-from kquota.fold.followed_topic import ReadTopic
-from kquota.fold.reader import TopicReader
-from kquota.fold.records import CaughtUp
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.producer import ProducerThread
+from kquota.kafka.publisher import UsagePublisher
+from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topic_records import CaughtUp
 from kquota.kafka.topics import Verdict, usage_topic
-from kquota.publish.producer import ProducerThread
-from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
 from tests.integration.waiting import eventually

@@ -12,19 +12,19 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from kquota.daemon.event_queue import EventQueue, readable
-from kquota.daemon.kafka_side import KafkaEvent, hand_over, take_portion
-from kquota.fold.followed_topic import ReadTopic
-from kquota.fold.reader import TopicReader
-from kquota.fold.records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord, TopicRestarted
+from kquota.guard.event_queue import EventQueue, readable
+from kquota.guard.kafka_side import KafkaEvent, hand_over, take_portion
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import Kind
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.operator_producer import Published, publish_operator_record
+from kquota.kafka.producer import ProducerThread
+from kquota.kafka.publisher import UsagePublisher
+from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord, TopicRestarted
 from kquota.kafka.topics import Verdict, usage_topic
-from kquota.publish.operator import Published, publish_operator_record
-from kquota.publish.producer import ProducerThread
-from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all

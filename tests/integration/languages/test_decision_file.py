@@ -15,7 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kquota.core.decision import (
+from kquota.formats.decision_reading import read_decision_document
+from kquota.formats.records import MAX_BROKER_ID
+from kquota.guard.decision_file import DecisionFile, read
+from kquota.policy.decision import (
     Cause,
     Decision,
     Lease,
@@ -25,9 +28,7 @@ from kquota.core.decision import (
     UndeterminedCause,
     decision_document,
 )
-from kquota.core.decision_reading import read_decision_document
-from kquota.core.records import MAX_BROKER_ID, Hold, HoldAction, OrderTerms
-from kquota.write.decision_file import DecisionFile, read
+from kquota.policy.events import Hold, HoldAction, OrderTerms
 from testbed.loopback.runtime import KafkaRuntime
 
 _NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)

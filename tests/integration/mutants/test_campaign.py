@@ -31,21 +31,21 @@ KEYS = ["x_f__mutmut_1", "x_f__mutmut_2", "x_g__mutmut_1", "x_h__mutmut_1", "x_i
 STATS = {
     "duration_by_test": {"test_it.py::test_slow": 9.0, "test_it.py::test_quick": 0.1},
     "tests_by_mangled_function_name": {
-        "kquota.core.a.x_f": ["test_it.py::test_slow", "test_it.py::test_quick"],
-        "kquota.core.a.x_g": ["test_it.py::test_too_long"],
-        "kquota.core.a.x_h": ["test_it.py::test_that_is_gone"],
-        "kquota.core.a.x_i": ["test_it.py::test_busy"],
+        "kquota.policy.a.x_f": ["test_it.py::test_slow", "test_it.py::test_quick"],
+        "kquota.policy.a.x_g": ["test_it.py::test_too_long"],
+        "kquota.policy.a.x_h": ["test_it.py::test_that_is_gone"],
+        "kquota.policy.a.x_i": ["test_it.py::test_busy"],
     },
 }
 
 
 def test_each_mutant_gets_what_its_tests_came_to(tmp_path: Path) -> None:
-    meta = tmp_path / "src/kquota/core/a.py.meta"
+    meta = tmp_path / "src/kquota/policy/a.py.meta"
     meta.parent.mkdir(parents=True)
-    meta.write_text(json.dumps({"exit_code_by_key": {f"kquota.core.a.{key}": None for key in KEYS}}))
+    meta.write_text(json.dumps({"exit_code_by_key": {f"kquota.policy.a.{key}": None for key in KEYS}}))
     (tmp_path / "mutmut-stats.json").write_text(json.dumps(STATS))
     (tmp_path / "test_it.py").write_text(TESTS.replace("\\\\n", "\\n"))
-    (tmp_path / "names").write_text("\n".join(f"kquota.core.a.{key}" for key in KEYS))
+    (tmp_path / "names").write_text("\n".join(f"kquota.policy.a.{key}" for key in KEYS))
     campaign = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "tools.mutants.campaign", "test_it.py"],
         cwd=tmp_path,

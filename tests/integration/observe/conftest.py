@@ -13,12 +13,12 @@ from typing import Protocol
 
 import pytest
 
-from kquota.observe.identity import VolumeIdentity
-from kquota.observe.mountinfo import parse_mountinfo
-from kquota.observe.observation import VolumeObservation
-from kquota.observe.server_properties import parse_broker_properties
-from kquota.observe.volume_limits import Bound
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.disks.identity import VolumeIdentity
+from kquota.disks.mountinfo import parse_mountinfo
+from kquota.disks.observation import VolumeObservation
+from kquota.disks.server_properties import parse_broker_properties
+from kquota.disks.volume_limits import Bound
+from kquota.disks.volume_watch import VolumeWatch
 from kquota.settings.model import LimitsSection
 from tests.integration.waiting import eventually
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kquota.cli.access import acting_as
-from kquota.observe.probe_process import lock_and_format
-from kquota.observe.topic_list import TopicList, topics_of
+from kquota.disks.probe_process import lock_and_format
+from kquota.disks.topic_list import TopicList, topics_of
 from tests.integration.observe.conftest import HangingDisk, MakeDisk, run
 
 # Users that every Debian has.

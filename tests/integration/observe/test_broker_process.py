@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kquota.observe.broker_dirs import Place, with_broker_dirs
-from kquota.observe.broker_process import BrokerProcess, ProcessWatch, find_broker
-from kquota.observe.server_properties import read_broker_properties
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.disks.broker_dirs import Place, with_broker_dirs
+from kquota.disks.broker_process import BrokerProcess, ProcessWatch, find_broker
+from kquota.disks.server_properties import read_broker_properties
+from kquota.disks.volume_watch import VolumeWatch
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.observe.conftest import run
 
@@ -33,8 +33,8 @@ sys.stdin.read()
 SEES = """
 import sys
 from pathlib import Path
-from kquota.observe.broker_process import find_broker
-from kquota.observe.server_properties import read_broker_properties
+from kquota.disks.broker_process import find_broker
+from kquota.disks.server_properties import read_broker_properties
 found = find_broker(read_broker_properties(Path(sys.argv[1])), settling_seconds=0)
 print(0 if found is None else len(found.locked))
 """

@@ -8,15 +8,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kquota.core.topic_sizes import Contents
-from kquota.core.usage import VolumeRole
-from kquota.daemon import topic_sizes as module
-from kquota.daemon.topic_sizes import ContentsWatch
+from kquota.disks.observation import VolumeObservation
+from kquota.disks.segment_scan import SegmentLook
+from kquota.disks.server_properties import read_broker_properties
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
-from kquota.observe.observation import VolumeObservation
-from kquota.observe.segments import SegmentLook
-from kquota.observe.server_properties import read_broker_properties
+from kquota.policy.volume import VolumeRole
+from kquota.retention import topic_sizes_scan as module
+from kquota.retention.topic_sizes import Contents
+from kquota.retention.topic_sizes_scan import ContentsWatch
 from kquota.settings.model import SegmentsSection
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from kquota.daemon.own_record import own_record
+from kquota.guard.own_record import own_record
 from kquota.settings.model import LimitsSection
 from tests.integration.observe.conftest import MakeDisk, MakeWatch
 from tests.integration.waiting import eventually
-from tests.unit.core.situations import NOW
+from tests.unit.policy.situations import NOW
 
 
 @pytest.mark.accepts("F35")

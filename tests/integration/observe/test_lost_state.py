@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.limits import Limit, LimitType
-from kquota.core.usage import UsageRecord
-from kquota.daemon.own_record import own_record
-from kquota.observe.volume_watch import recorded_volumes
+from kquota.disks.volume_watch import recorded_volumes
+from kquota.guard.own_record import own_record
+from kquota.policy.limits import Limit, LimitType
+from kquota.policy.usage import UsageRecord
 from kquota.settings.model import LimitsSection
 from tests.integration.observe.conftest import MakeDisk, MakeWatch, Watch
 from tests.integration.waiting import eventually

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from kquota.observe import probe_process
-from kquota.observe.probe import LogDirLook, LogDirSampler
+from kquota.disks import probe_process
+from kquota.disks.probe import LogDirLook, LogDirSampler
 from tests.integration.waiting import eventually
 
 # Answers each question with the present content of the file.

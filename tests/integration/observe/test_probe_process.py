@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.event_queue import readable
-from kquota.observe import probe_process
-from kquota.observe.probe import LogDirSampler
-from kquota.observe.server_properties import parse_broker_properties
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.disks import probe_process
+from kquota.disks.probe import LogDirSampler
+from kquota.disks.server_properties import parse_broker_properties
+from kquota.disks.volume_watch import VolumeWatch
+from kquota.guard.event_queue import readable
 from tests.integration.observe.conftest import MakeDisk
 from tests.integration.waiting import eventually
 
@@ -149,7 +149,7 @@ def test_a_process_that_was_frozen_blames_no_disk(sampler: LogDirSampler) -> Non
 
 def test_the_process_ends_when_its_owner_dies(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from kquota.observe.probe import LogDirSampler\n"
+        "import sys, time; from kquota.disks.probe import LogDirSampler\n"
         "sampler = LogDirSampler([sys.argv[1]]); sampler.start()\n"
         "print(sampler.process_id, flush=True); time.sleep(600)"
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kquota.core.segments import PartitionState
-from kquota.observe.segments import SegmentLook
+from kquota.disks.segment_scan import SegmentLook
+from kquota.disks.segments import PartitionState
 from tests.integration.observe.test_topic_growth import program
-from tests.unit.observe.test_segments_process import ID, segment
+from tests.unit.disks.test_segment_scan_process import ID, segment
 
 
 def test_partitions_come_one_by_one_with_their_segments(tmp_path: Path) -> None:

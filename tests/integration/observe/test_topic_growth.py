@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.observe import topic_growth
-from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
+from kquota.disks import topic_growth
+from kquota.disks.topic_growth import TopicGrowth, TopicGrowthQuestion
 from tests.integration.waiting import eventually
 
 

@@ -10,9 +10,9 @@ from statistics import median
 
 import pytest
 
-from kquota.core.topic_scope import MAX_TOPICS
-from kquota.daemon.event_queue import readable
-from kquota.observe.probe import LogDirSampler
+from kquota.disks.probe import LogDirSampler
+from kquota.guard.event_queue import readable
+from kquota.policy.topic_scope import MAX_TOPICS
 from tests.integration.waiting import eventually
 
 ID = "0f" * 16

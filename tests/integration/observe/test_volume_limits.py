@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.limits import Limit, LimitType
-from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
+from kquota.disks.volume_watch import VolumeWatch, recorded_volumes
+from kquota.policy.limits import Limit, LimitType
 from kquota.settings.model import LimitsSection, VolumeLimitsSection
 from tests.integration.observe.conftest import Disk, MakeDisk, MakeWatch, run
 from tests.integration.waiting import eventually

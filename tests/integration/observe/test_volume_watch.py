@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.band import Band
-from kquota.observe.identity import VolumeIdentity
-from kquota.observe.observation import VolumeObservation
-from kquota.observe.probe import LogDirLook
-from kquota.observe.server_properties import BrokerProperties, parse_broker_properties
-from kquota.observe.volume_watch import Recorded, VolumeWatch
+from kquota.disks.band import Band
+from kquota.disks.identity import VolumeIdentity
+from kquota.disks.observation import VolumeObservation
+from kquota.disks.probe import LogDirLook
+from kquota.disks.server_properties import BrokerProperties, parse_broker_properties
+from kquota.disks.volume_watch import Recorded, VolumeWatch
 from kquota.settings.model import LimitsSection
 from tests.integration.waiting import eventually
 

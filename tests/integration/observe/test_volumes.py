@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.observe.volume_watch import recorded_volumes
+from kquota.disks.volume_watch import recorded_volumes
 from tests.integration.observe.conftest import MakeDisk, MakeWatch, run
 from tests.integration.waiting import eventually
 

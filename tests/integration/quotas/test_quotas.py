@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from confluent_kafka import ElectionType
 
-from kquota.applied.state import read_applied_state
-from kquota.daemon.inputs import ClusterNews
-from kquota.daemon.leaders import LeaderWatch
+from kquota.guard.applied_state import read_applied_state
+from kquota.guard.inputs import ClusterNews
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure
+from kquota.quotas.leaders import LeaderWatch
 from testbed.loopback.clients import (
     admin_client,
     create_topic,

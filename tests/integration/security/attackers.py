@@ -13,17 +13,22 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from kquota.core.record_verifier import ReplayGuard
-from kquota.core.signing import COUNTER_HEADER, MAX_CERTIFICATE_BYTES, SignatureHeaders, signed_bytes
-from kquota.daemon.signing import RecordSigner
-from kquota.fold.misplaced import partition_of
-from kquota.signing.signer import FileSigner, SigningFiles, certificate_in
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.formats.signature_headers import (
+    COUNTER_HEADER,
+    MAX_CERTIFICATE_BYTES,
+    SignatureHeaders,
+    signed_bytes,
+)
+from kquota.kafka.misplaced import partition_of
+from kquota.trust.signer import FileSigner, SigningFiles, certificate_in
+from kquota.trust.signing import RecordSigner
 from testbed.loopback.certificates import CertificateAuthority, Identity
 from testbed.loopback.node import node_name
 from testbed.loopback.plug_in import OPERATOR, agent_name
 from tests.integration.spine.fleet import ORDERS_TOPIC, USAGE_TOPIC, Fleet
 from tests.integration.spine.test_hostile_records import report
-from tests.unit.signing.issuing import twisted
+from tests.unit.trust.issuing import twisted
 
 PARTITIONS: Mapping[str, int] = {USAGE_TOPIC: 2, ORDERS_TOPIC: 1}
 ADMINISTRATOR, STRANGER, GRANTED = "administrator", "stranger", "granted"

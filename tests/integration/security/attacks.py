@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kquota.core.signing import MAX_COUNTER
-from kquota.core.timestamps import format_utc
-from kquota.fold.misplaced import partition_of
+from kquota.formats.signature_headers import MAX_COUNTER
+from kquota.kafka.misplaced import partition_of
+from kquota.policy.timestamps import format_utc
 from tests.integration.security.attackers import PARTITIONS, TYPED, Attacker
 from tests.integration.spine.fleet import ORDERS_TOPIC, USAGE_TOPIC
 

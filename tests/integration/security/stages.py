@@ -9,8 +9,8 @@ from itertools import count
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kquota.core.view import wrong_topic_sentence
-from kquota.fold.misplaced import partition_of
+from kquota.formats.sentences import wrong_topic_sentence
+from kquota.kafka.misplaced import partition_of
 from testbed.loopback.clients import admin_client
 from tests.integration.security.attackers import ADMINISTRATOR, PARTITIONS, TYPED, Armoury, Attacker
 from tests.integration.security.attacks import DOWN, OWN, VICTIM, Write, hold, order

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from confluent_kafka import Message, Producer
 
-from kquota.write.agent_state import AgentState, AgentStateFile, EverListed
+from kquota.guard.agent_state import AgentState, AgentStateFile, EverListed
 from testbed.demo.load_process import LoadProcess
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
 from testbed.loopback.cluster import BOTH_ROLES, ClusterSpec, KafkaCluster, NodeSpec

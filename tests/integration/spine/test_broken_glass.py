@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import complaints
+from tests.unit.policy.golden import complaints
 
 SENTENCE = (
     "Broker 2 holds no producer although enforcing is decided: mode observe is in force there"

@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import ResourceType
 
-from kquota.write.agent_state import AgentStateFile
+from kquota.guard.agent_state import AgentStateFile
 from testbed.loopback.clients import admin_client, partition_health
 from testbed.loopback.plug_in import FENCE_PROPERTIES
 from testbed.loopback.runtime import KafkaRuntime

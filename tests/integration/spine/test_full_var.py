@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.write.agent_state import FILE_NAME as STATE
-from kquota.write.agent_state import AgentState, AgentStateFile
+from kquota.guard.agent_state import FILE_NAME as STATE
+from kquota.guard.agent_state import AgentState, AgentStateFile
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import GONE_BROKERS, QUICK, Fleet

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kquota.core.warnings import unvouched_sentence
+from kquota.formats.warnings import unvouched_sentence
 from tests.integration.spine.fleet import GONE_BROKERS, Fleet
 from tests.integration.spine.test_unknown_states import snapshot
 from tests.integration.waiting import eventually

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kquota.core.timestamps import format_utc
-from kquota.write.decision_file import DecisionFile
+from kquota.guard.decision_file import DecisionFile
+from kquota.policy.timestamps import format_utc
 from tests.integration.spine.agents import uptime_ms
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually

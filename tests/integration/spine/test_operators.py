@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kquota.core.timestamps import format_utc, parse_utc
+from kquota.policy.timestamps import format_utc, parse_utc
 from tests.integration.spine.agents import uptime_ms
 from tests.integration.spine.fleet import GONE_BROKERS, HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
 from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import complaints
+from tests.unit.policy.golden import complaints
 
 STRANGER = GONE_BROKERS[1]
 

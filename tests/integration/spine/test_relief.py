@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.core.timestamps import parse_utc
+from kquota.policy.timestamps import parse_utc
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
 from testbed.loopback.plug_in import OPERATOR
@@ -34,7 +34,7 @@ from testbed.loopback.volumes import MIB, LoopVolume
 from tests.integration.spine.agents import KQUOTA, AgentProcess
 from tests.integration.spine.fleet import ORDERS_TOPIC, QUICK, Fleet, min_free
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import complaints
+from tests.unit.policy.golden import complaints
 
 _BOSS = "boss"
 DAY_MS = 86_400_000

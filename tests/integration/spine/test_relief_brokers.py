@@ -21,7 +21,7 @@ from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, Fleet, min_free
 from tests.integration.spine.reassign_tool import NAME, ReassignTool
 from tests.integration.waiting import eventually
-from tests.unit.core.golden import complaints
+from tests.unit.policy.golden import complaints
 
 HARD_FREE_BYTES, SOFT_FREE_BYTES = 100 * MIB, 110 * MIB
 PARTITIONS, REPLICA_BYTES, RECORD_BYTES = 3, 16 * MIB, 64 * 1024

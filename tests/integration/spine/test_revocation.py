@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kquota.core.record_verifier import ReplayGuard
-from kquota.daemon.signing import RecordSigner
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.trust.signer import FileSigner, SigningFiles
+from kquota.trust.signing import RecordSigner
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import USAGE_TOPIC, Fleet
 from tests.integration.spine.test_signed_reports import Intruder, await_signed, refused
@@ -44,7 +44,7 @@ class Revocations:
     def open_soon(self, text: str) -> None:
         """Replace the list, which ends a PAUSE.
 
-        The second that this may take is that of tests/unit/daemon/test_revocation.py, whose clock is not the
+        The second that this may take is that of tests/unit/guard/test_revocation.py, whose clock is not the
         machine's. It can't be tried twice here: an agent that reads again signs on above the thief's counter,
         and its next report takes the place of the thief's record though the list is empty again.
         """

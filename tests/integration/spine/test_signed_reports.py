@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Message, Producer
 
-from kquota.core.record_verifier import ReplayGuard
-from kquota.core.timestamps import format_utc
-from kquota.daemon.signing import RecordSigner
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.policy.timestamps import format_utc
+from kquota.trust.signer import FileSigner, SigningFiles
+from kquota.trust.signing import RecordSigner
 from testbed.loopback.plug_in import agent_name
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import GONE_BROKERS, USAGE_TOPIC, Fleet

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, SOON_STALE_SECONDS, Fleet
 from tests.integration.waiting import eventually

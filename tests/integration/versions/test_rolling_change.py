@@ -12,8 +12,8 @@ from bench.ledger.campaign import TOPIC_SETTINGS, await_records, replicas, settl
 from bench.ledger.figures import PROMISES
 from bench.ledger.producers import KINDS, LedgerProducer, compiled
 from bench.reaction import AppliedStates
-from kquota.core.decision import State
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import State
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from fractions import Fraction
 
-from kquota.core.decision import Decision, FallbackAction, Scope
-from kquota.core.latch import latch_volumes
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import TombstoneEvent, UsageEvent
-from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import Decision, FallbackAction, Scope
+from kquota.policy.events import TombstoneEvent, UsageEvent
+from kquota.policy.latch import latch_volumes
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import ClusterView
+from kquota.policy.volume import Volume
 from kquota_pipeline.backtest.policy import Policy
 from tests.spark.backtest.clusters import TICK_SECONDS, TOLERANCE, Cluster, at
 

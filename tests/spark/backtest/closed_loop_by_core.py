@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.core.decision import Decision
-from kquota.core.topic_scope import Topics
-from kquota.core.usage import Volume, VolumeStatus
+from kquota.policy.decision import Decision
+from kquota.policy.topic_scope import Topics
+from kquota.policy.volume import Volume, VolumeStatus
 from kquota_pipeline.backtest.agents import Agents
 from kquota_pipeline.backtest.closed_loop import CATCH_UP_RATIO, REGAINED_SHARE
 from kquota_pipeline.backtest.flows import Flows, retention_ticks

@@ -11,13 +11,14 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.latch import latch_volumes
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import TombstoneEvent, UsageEvent
-from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
-from kquota.core.view import ClusterView
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import FallbackAction, Scope
+from kquota.policy.events import TombstoneEvent, UsageEvent
+from kquota.policy.latch import latch_volumes
+from kquota.policy.limits import Limit, LimitPair, LimitType
+from kquota.policy.usage import UsageRecord
+from kquota.policy.view import ClusterView
+from kquota.policy.volume import Volume, VolumeRole, VolumeStatus
 from kquota_pipeline.backtest.policy import Limits, Policy
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from kquota.core.decision import Scope
+from kquota.policy.decision import Scope
 from testbed.demo.application import RunningApplication
 from testbed.demo.loopback_stage import BROKER_IDS, cluster_spec, start_agent
 from testbed.demo.plan import Application, Plan

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.decision import FallbackAction, Scope
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from kquota_pipeline.backtest.flows import Flows, Observed, flows_of
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.scene import NONE, Scene, Terms, VolumePlace, Writers

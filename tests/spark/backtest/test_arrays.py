@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.thresholds import Thresholds, bound_of
 from tests.spark.backtest.closed_loop_by_core import simulate_by_core

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.core.topic_scope import Topics
+from kquota.policy.decision import FallbackAction, Scope
+from kquota.policy.limits import Limit, LimitPair, LimitType
+from kquota.policy.topic_scope import Topics
 from kquota_pipeline.backtest.closed_loop import REGAINED_SHARE, simulate
 from kquota_pipeline.backtest.flows import Flows, Observed, flows_of
 from kquota_pipeline.backtest.policy import Limits, Policy

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from kquota.core.decision import FallbackAction, Scope
+from kquota.policy.decision import FallbackAction, Scope
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE

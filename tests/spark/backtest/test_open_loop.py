@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
-from kquota.core.decision import Scope
-from kquota.core.limits import Limit, LimitType
+from kquota.policy.decision import Scope
+from kquota.policy.limits import Limit, LimitType
 from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import NotOneType, decide_all, first_look, statistics

@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.limits import Limit, LimitType
+from kquota.policy.decision import FallbackAction, Scope
+from kquota.policy.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import InvalidPolicy, Limits, parse_policies, read_policies
 
 ROOT = Path(__file__).parents[3]

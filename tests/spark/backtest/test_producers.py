@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kquota.core.decision import Decision, Scope
-from kquota.core.topic_scope import NoScope, TopicScope
+from kquota.policy.decision import Decision, Scope
+from kquota.policy.topic_scope import NoScope, TopicScope
 from kquota_pipeline.backtest.producers import Producers, Tally, named, topics_of
 
 HALF = Fraction(1, 2)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document
+from kquota.retention.relief_plan import InvalidPlan, Plan, plan_from_document
 from kquota_pipeline.backtest.changes import Change, changed
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.flows import Floats, Observed

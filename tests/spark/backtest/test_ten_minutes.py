@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 from typer.testing import CliRunner, Result
 
-from kquota.core.decision import FallbackAction, Scope
+from kquota.policy.decision import FallbackAction, Scope
 from kquota_pipeline import delta
 from kquota_pipeline.backtest.events import with_named_topics
 from kquota_pipeline.backtest.job import closed_loop

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from kquota.core.relief_plan import plan_from_document
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
+from kquota.retention.relief_plan import plan_from_document
 from kquota_pipeline.backtest.changes import Change, NothingLeft, changed, with_load, without_brokers
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.flows import Observed, flows_of

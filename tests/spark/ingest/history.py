@@ -12,7 +12,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import Source
 from kquota_pipeline.tables import INGESTED, Tables

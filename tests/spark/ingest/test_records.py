@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from pyspark.sql import functions as F
 from referencing import Registry, Resource
 
-from kquota.core.timestamps import InvalidTimestamp, parse_utc
+from kquota.policy.timestamps import InvalidTimestamp, parse_utc
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.timestamps import timestamp
 from tests.spark.ingest.messages import SAMPLES, changed, messages, sample

@@ -1,4 +1,4 @@
-"""Simulated clusters: their segments obey Kafka's rules, and their looks those of `kquota.core.expiry`."""
+"""Simulated clusters: their segments obey Kafka's rules, and looks are those of `kquota.retention.expiry`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bench.pipeline.fleets.cluster_logs import (
     Rules,
 )
 from bench.pipeline.fleets.made import MadeVolume
-from kquota.core.expiry import expiry_of
-from kquota.core.segments import BrokerRules, PartitionOnDisk, PartitionState, Segment, TopicRules
+from kquota.disks.segments import BrokerRules, PartitionOnDisk, PartitionState, Segment, TopicRules
+from kquota.retention.expiry import expiry_of
 from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Ints
 
 DAY = DAY_MINUTES

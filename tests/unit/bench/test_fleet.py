@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.scale.fleet import SCENARIOS, Course, Scenario, simulate
-from kquota.core.decision import State
+from kquota.policy.decision import State
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.reaction import PeerLogs
-from kquota.core.decision import State
+from kquota.policy.decision import State
 
 TOLD = (
     "INFO Throttle Factor changed from ThrottleFactor{throttleFactor=1.0, source=X} "

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.command import Host, Said, kquota, pause, throttle
-from tests.unit.core.golden import SAMPLES
+from tests.unit.policy.golden import SAMPLES
 
 OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
 PAUSED = json.loads((SAMPLES / "applied" / "valid" / "pause.json").read_text("utf-8"))

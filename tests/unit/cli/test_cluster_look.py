@@ -14,16 +14,16 @@ import pytest
 
 from kquota.cli import cluster_look
 from kquota.cli.cluster_look import ClusterLook
-from kquota.core.record_verifier import ReplayGuard
-from kquota.core.timestamps import format_utc
-from kquota.daemon import kafka_side
-from kquota.daemon.orders_topic import OfOrders
-from kquota.daemon.signing import RecordSigner
-from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
+from kquota.formats.record_verifier import ReplayGuard
+from kquota.guard import kafka_side
+from kquota.guard.orders_topic import OfOrders
 from kquota.kafka.brokers import BrokerList
-from kquota.signing.signer import FileSigner
-from tests.unit.daemon.configured import settings_in
-from tests.unit.signing.issuing import Authority
+from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
+from kquota.policy.timestamps import format_utc
+from kquota.trust.signer import FileSigner
+from kquota.trust.signing import RecordSigner
+from tests.unit.guard.configured import settings_in
+from tests.unit.trust.issuing import Authority
 
 MINUTE = timedelta(minutes=1)
 

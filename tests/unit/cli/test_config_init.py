@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kquota.cli.config_init import listener_of
-from kquota.observe.server_properties import BrokerPropertiesError
+from kquota.disks.server_properties import BrokerPropertiesError
 
 FILE = Path("/etc/kafka/server.properties")
 CONTROLLER = {"controller.listener.names": "CONTROLLER"}

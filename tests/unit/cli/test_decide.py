@@ -13,7 +13,7 @@ import typer
 
 from kquota.cli.main import application
 from tests.unit.cli.command import kquota
-from tests.unit.core.golden import SAMPLES, complaints
+from tests.unit.policy.golden import SAMPLES, complaints
 
 REPLAYS = sorted((SAMPLES / "replay").glob("*.jsonl"))
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kquota.applied.state import AppliedUnknown, UnknownCause, parse_applied_state
 from kquota.cli.explain import client_sentence
-from tests.unit.core.golden import SAMPLES
+from kquota.guard.applied_state import AppliedUnknown, UnknownCause, parse_applied_state
+from tests.unit.policy.golden import SAMPLES
 
 SAMPLE: dict[str, Any] = json.loads((SAMPLES / "applied" / "valid" / "scope-topics.json").read_text("utf-8"))
 ONE = {**SAMPLE["clients"]["top"][0], "user": "ada", "client_id": "app-7"}

@@ -13,7 +13,7 @@ import yaml
 import kquota as package
 from kquota.cli.local_state import disagreement
 from tests.unit.cli.command import Host, kquota, throttle
-from tests.unit.core.golden import SAMPLES
+from tests.unit.policy.golden import SAMPLES
 
 OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kquota.cli import operator_config as subject
-from kquota.publish.operator import Published
+from kquota.kafka.operator_producer import Published
 from tests.unit.cli.command import Host, Said
 
 TLS = {

@@ -13,14 +13,14 @@ import typer
 
 from kquota.cli.main import application
 from kquota.cli.orders import user
-from kquota.core.membership import Membership
-from kquota.core.records import read_event
-from kquota.core.timestamps import format_utc
-from kquota.core.view import ClusterView
-from kquota.publish.operator import Published
+from kquota.formats.records import read_event
+from kquota.kafka.operator_producer import Published
+from kquota.policy.membership import Membership
+from kquota.policy.timestamps import format_utc
+from kquota.policy.view import ClusterView
 from tests.unit.cli.command import Host
-from tests.unit.core.golden import SAMPLES
-from tests.unit.signing.issuing import Authority
+from tests.unit.policy.golden import SAMPLES
+from tests.unit.trust.issuing import Authority
 
 STALENESS_SECONDS = 60.0  # as configured by default
 

@@ -10,8 +10,8 @@ import pytest
 
 from kquota.cli import relief_inflow
 from kquota.cli.relief_inflow import measure_inflow
-from kquota.core.inflow import Inflow
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.retention.inflow import Inflow
 
 ID = "0123456789abcdef" * 2
 DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.cli.relief_run import ReliefRun, ReliefStopped, Room
-from kquota.core.relief import Option, Step, StepKind
-from kquota.core.relief_plan import Plan, PlanState, plan_from_document, planned
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.kafka.operator_admin import TopicSetting
-from tests.unit.core.clusters import bounded
-from tests.unit.core.golden import complaints
+from kquota.retention.operator_admin import TopicSetting
+from kquota.retention.relief import Option, Step, StepKind
+from kquota.retention.relief_plan import Plan, PlanState, plan_from_document, planned
+from tests.unit.policy.clusters import bounded
+from tests.unit.policy.golden import complaints
 
 BEGUN = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 DEFAULT = "604800000"

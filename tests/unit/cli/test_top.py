@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.unit.cli.command import Host
-from tests.unit.core.golden import SAMPLES
+from tests.unit.policy.golden import SAMPLES
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "clients.json").read_text("utf-8"))
 

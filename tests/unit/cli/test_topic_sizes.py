@@ -10,9 +10,9 @@ import pytest
 
 from kquota.cli.configuration import settings_of
 from kquota.cli.topic_sizes import expiry_sentence
-from kquota.core.timestamps import format_utc
+from kquota.policy.timestamps import format_utc
 from tests.unit.cli.command import Host
-from tests.unit.core.golden import SAMPLES
+from tests.unit.policy.golden import SAMPLES
 
 SAMPLE = json.loads((SAMPLES / "segments" / "valid" / "a-volume.json").read_text("utf-8"))
 

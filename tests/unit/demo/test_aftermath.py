@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.aftermath import Aftermath, BrokerLog
 from testbed.demo.sight import Sight
 from testbed.loopback.clients import PartitionHealth

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kquota.applied.state import AppliedState, Mechanism
-from kquota.core.decision import Mode, State
+from kquota.guard.applied_state import AppliedState, Mechanism
+from kquota.policy.decision import Mode, State
 from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 from testbed.demo.tally import Tally
 

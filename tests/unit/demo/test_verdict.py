@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from kquota.core.decision import State
+from kquota.policy.decision import State
 from testbed.demo.scenario import Outcome
 from testbed.demo.tally import Peak, Tally
 from testbed.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from kquota.core.decision import FallbackAction, Scope
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.sentences import broken_glass_sentence, observing_brokers
-from kquota.core.status import status_document
-from tests.unit.core.situations import NOW, STALENESS, fold, free, order, usage
+from kquota.formats.sentences import broken_glass_sentence, observing_brokers
+from kquota.formats.status import status_document
+from kquota.policy.decide import PolicySettings, Situation, decide
+from kquota.policy.decision import FallbackAction, Scope
+from tests.unit.policy.situations import NOW, STALENESS, fold, free, order, usage
 
 LONG_NAME = "/dev/mapper/" + "v" * 60
 

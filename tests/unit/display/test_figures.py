@@ -6,7 +6,7 @@ import pytest
 
 from kquota.display.bar import usage_bar
 from kquota.display.figures import age_text, size_text, state_text, until_text
-from tests.unit.core.situations import GB
+from tests.unit.policy.situations import GB
 
 VOLUME = {
     "capacity_bytes": 100 * GB,

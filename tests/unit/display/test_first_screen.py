@@ -13,9 +13,9 @@ import pytest
 from kquota.display.first_screen import FEW_BROKERS
 from kquota.display.status_table import Order
 from kquota.display.status_view import Looks, first_view, status_view
-from tests.unit.core.situations import free, order, usage
 from tests.unit.display.documents import crowded, status_of, troubled
 from tests.unit.display.test_status_view import console_of, printed
+from tests.unit.policy.situations import free, order, usage
 
 OWN, SOFT, FULL, STALE, ORDERED, OTHERWISE, MISSING = 1, 17, 230, 77, 9, 55, 501
 

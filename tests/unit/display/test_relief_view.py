@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kquota.core.inflow import THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
-from kquota.core.relief import Option, Step, StepKind
-from kquota.core.segments import PartitionOnDisk, PartitionState, Segment
+from kquota.disks.segments import PartitionOnDisk, PartitionState, Segment
 from kquota.display.relief_view import by_hand, inflow_text, option_lines, options_document
+from kquota.retention.inflow import THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
+from kquota.retention.relief import Option, Step, StepKind
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 MOVE = Step(

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
-from tests.unit.core.golden import complaints
 from tests.unit.display.documents import broken_glass, crowded, ordered, scoped, silent, troubled
+from tests.unit.policy.golden import complaints
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import pytest
 from pydantic import Field, PlainValidator, TypeAdapter
 
-from kquota.core.timestamps import parse_utc
 from kquota.host.documents import MalformedDocument, read_as
+from kquota.policy.timestamps import parse_utc
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from kquota.kafka import admin as asking
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure
-from kquota.publish.producer import RecordProducer
+from kquota.kafka.producer import RecordProducer
 from tests.integration.waiting import eventually
 
 BROKERS = 9

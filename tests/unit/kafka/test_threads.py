@@ -11,8 +11,8 @@ import pytest
 
 from kquota.kafka.brokers import BrokerWatch
 from kquota.kafka.config import ClientProperties
+from kquota.kafka.producer import ProducerThread, RecordProducer
 from kquota.kafka.topic_check import TopicWatch
-from kquota.publish.producer import ProducerThread, RecordProducer
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 

@@ -43,7 +43,7 @@ SPANS = {
     "x_plain__mutmut_orig": [11, 12],
     "x_plain__mutmut_1": [13, 14],
 }
-FILE = "agent/kquota/core/limit_breaches.py"
+FILE = "agent/kquota/policy/limit_breaches.py"
 OF = {
     "file": FILE,
     "function": "LimitBreach.of",
@@ -70,18 +70,18 @@ def mutmut(tmp_path):
 
     def of(*exit_codes):
         keys = (
-            "kquota.core.limit_breaches.xǁLimitBreachǁof__mutmut_1",
-            "kquota.core.limit_breaches.x_plain__mutmut_1",
+            "kquota.policy.limit_breaches.xǁLimitBreachǁof__mutmut_1",
+            "kquota.policy.limit_breaches.x_plain__mutmut_1",
         )
         notes = {
             "meta": {"exit_code_by_key": dict(zip(keys, exit_codes, strict=True))},
             "spans": {"spans": SPANS},
         }
-        for folder, text in (("src/kquota/core", SOURCE), ("mutants/src/kquota/core", MUTATED)):
+        for folder, text in (("src/kquota/policy", SOURCE), ("mutants/src/kquota/policy", MUTATED)):
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / "limit_breaches.py").write_text(text, "utf-8")
         for name, note in notes.items():
-            (tmp_path / f"mutants/src/kquota/core/limit_breaches.py.{name}").write_text(json.dumps(note))
+            (tmp_path / f"mutants/src/kquota/policy/limit_breaches.py.{name}").write_text(json.dumps(note))
         return [mutant for _, mutant in read_mutants(tmp_path)]
 
     return of
@@ -106,7 +106,7 @@ def test_mutants_of_the_agent_are_counted_by_room_and_survivors_have_line_and_ch
     results = summed_up(mutmut(0, 0), [OF])
     of_room = {"killed": 0, "survived": 1, "no_coverage": 0, "timed_out": 0, "equivalent": 1}
     survivor = {"file": FILE, "line": 8, "mutator": "plain", "text": "return 1 → return 2"}
-    assert results == {"packages": {"core": of_room}, "survivors": [survivor]}
+    assert results == {"packages": {"policy": of_room}, "survivors": [survivor]}
     assert [mutant.line for mutant in mutmut(None, 33)] == [4, 8]
     assert [mutant.outcome for mutant in mutmut(None, 33)] == ["not_tried", "no_coverage"]
 

@@ -11,18 +11,18 @@ PERFECT = {
 }
 
 
-def with_core(**counts):
-    core = {"packages": PERFECT["python"]["packages"] | {"core": NONE | counts}, "survivors": []}
-    return PERFECT | {"python": core}
+def with_policy(**counts):
+    of_policy = {"packages": PERFECT["python"]["packages"] | {"policy": NONE | counts}, "survivors": []}
+    return PERFECT | {"python": of_policy}
 
 
 def test_a_score_at_its_target_is_enough():
-    assert list(missed(with_core(killed=94, timed_out=1, survived=5, equivalent=7))) == []
+    assert list(missed(with_policy(killed=94, timed_out=1, survived=5, equivalent=7))) == []
 
 
 def test_a_score_below_its_target_is_named():
-    assert list(missed(with_core(killed=94, survived=4, no_coverage=2))) == [
-        "core: 94.0 % of the mutants are killed, below 95 %"
+    assert list(missed(with_policy(killed=94, survived=4, no_coverage=2))) == [
+        "policy: 94.0 % of the mutants are killed, below 95 %"
     ]
 
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import pytest
 
-from kquota.daemon.daemon import EXIT_CONFIGURATION
+from kquota.guard.agent_state import FILE_NAME
+from kquota.service.daemon import EXIT_CONFIGURATION
 from kquota.settings.model import MAX_SAMPLE_INTERVAL_SECONDS, Settings
-from kquota.write.agent_state import FILE_NAME
 from tests.unit.repository.tree import REPOSITORY
 
 UNITS = {

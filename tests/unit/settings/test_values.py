@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kquota.core.decision import FallbackAction, Mode, Scope
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.core.signing import SigningMode
+from kquota.formats.signature_headers import SigningMode
+from kquota.policy.decision import FallbackAction, Mode, Scope
+from kquota.policy.limits import Limit, LimitPair, LimitType
 from kquota.settings.values import ListenAddress, LogLevel
 from tests.unit.settings.configuration import loaded, problems_of
 

@@ -10,7 +10,7 @@ from bench.ledger.campaign import Run
 from bench.ledger.faults import PLANS, Cycle, FaultPlan
 from bench.ledger.figures import Audited, Trouble
 from bench.loads import Client, Delivery
-from kquota.core.decision import Scope, State
+from kquota.policy.decision import Scope, State
 
 LOST = Account(100, 100, 0, 99, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
 

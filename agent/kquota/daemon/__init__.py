@@ -1,1 +1,0 @@
-"""The agent as a daemon: one cycle observes, publishes, folds, decides, writes, reads the applied state."""

@@ -1,1 +1,0 @@
-"""Folding: reading the usage topic, and handing every record over."""

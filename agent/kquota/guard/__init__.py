@@ -1,0 +1,1 @@
+"""The guard: the loop that observes, publishes, folds, decides and writes, and reads what was applied."""

@@ -1,0 +1,433 @@
+"""The Kafka side of the agent: its clients, and their answers so far.
+
+The clients work in threads of their own and put events in one queue; only the thread that runs the
+cycles takes them out, so nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from queue import Empty
+
+from kquota.formats.record_verifier import RecordVerifier
+from kquota.formats.records import REGULAR, TopicKind
+from kquota.formats.signature_headers import SignatureHeaders, read_claim
+from kquota.guard.event_queue import EventQueue, readable
+from kquota.guard.inputs import Arrival, ClusterNews
+from kquota.guard.orders_topic import OfOrders, OrdersKnowledge, arrival_of, counts, orders_to_read
+from kquota.guard.pace import REST_FROM_NEWS_SECONDS
+from kquota.journal.active_problems import ActiveProblem
+from kquota.journal.journal import MessageId
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnBroker, OwnBrokerFailed
+from kquota.kafka.config import ClientProperties
+from kquota.kafka.credentials import ClientCertificate
+from kquota.kafka.delivery import Headers
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.followed_topic import ReadTopic
+from kquota.kafka.history_producer import HistoryPublisher
+from kquota.kafka.misplaced import MisplacedRecords
+from kquota.kafka.producer import ProducerThread
+from kquota.kafka.publisher import UsagePublisher
+from kquota.kafka.reader import TopicReader
+from kquota.kafka.topic_check import TopicCheck, TopicWatch
+from kquota.kafka.topic_records import (
+    CaughtUp,
+    PartitionsChanged,
+    ReaderEvent,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
+from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
+from kquota.settings.model import Settings
+from kquota.trust.signing import RecordSigner
+
+# Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
+MAX_EVENTS_A_CYCLE = 5000
+MAX_BYTES_A_CYCLE = 8 * 1_048_576
+# To verify one costs as much as a signature: these take a fifth of a second. There are fewer agents.
+MAX_NEW_CERTIFICATES_A_CYCLE = 2000
+_ASKED_WITHIN_SECONDS = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateSeen:
+    """The client certificate that is on disk now; None where there is none, or none that can be read."""
+
+    certificate: ClientCertificate | None
+
+
+KafkaEvent = (
+    TopicRecord
+    | TopicRestarted
+    | CaughtUp
+    | PartitionsChanged
+    | ReadingFailed
+    | ReadingRecovered
+    | BrokerList
+    | BrokerListFailed
+    | OwnBroker
+    | OwnBrokerFailed
+    | TopicVerdict
+    | KafkaFailure
+    | CertificateSeen
+    | OfOrders
+)
+
+
+def hand_over(inbox: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
+    """Put an event in an inbox, a record once there is room for it."""
+    record = _record_in(event)
+    inbox.put(event, 0 if record is None else record.size_bytes, is_urgent=is_urgent)
+
+
+def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
+    """Take out the events of one cycle, in their order, so that it ends in time whatever writers write.
+
+    The rest are taken out in later cycles. Nothing overtakes: when the topic has been read to its end, all
+    that was before has been taken out.
+    """
+    size_bytes, new_certificates = 0, set[bytes]()
+    for _ in range(MAX_EVENTS_A_CYCLE):
+        try:
+            event = inbox.get_nowait()
+        except Empty:
+            return
+        if (record := _record_in(event)) is not None:
+            size_bytes += record.size_bytes
+            claim = None if verifier is None else read_claim(record.headers)
+            if (
+                isinstance(claim, SignatureHeaders)
+                and verifier
+                and not verifier.authorities.knows(claim.certificate)
+            ):
+                new_certificates.add(claim.certificate)
+        yield event
+        if size_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
+            break
+    inbox.leave_the_rest()
+
+
+def _record_in(event: KafkaEvent) -> TopicRecord | None:
+    inner = event.event if isinstance(event, OfOrders) else event
+    return inner if isinstance(inner, TopicRecord) else None
+
+
+@dataclass(slots=True)
+class KafkaState:
+    """The Kafka clients' answers so far.
+
+    ``troubles`` are the present ones, by subject, until they end; ``errors`` counts failures by kind,
+    ``denied`` those for lack of a permission. ``certificate`` is None until it was read.
+    """
+
+    usage_topic: str
+    cluster_id: str | None = None
+    active_brokers: frozenset[int] | None = None
+    caught_up: bool = False
+    rereadings: int = 0
+    restarts: list[str] = field(default_factory=list)
+    partitions: int | None = None
+    topics: dict[str, TopicVerdict] = field(default_factory=dict)
+    own_broker_answered_at_seconds: float | None = None
+    troubles: dict[str, dict[ActiveProblem, None]] = field(default_factory=dict)
+    errors: Counter[Kind] = field(default_factory=Counter)
+    denied: Counter[Operation] = field(default_factory=Counter)
+    read_failures: int = 0
+    certificate: CertificateSeen | None = None
+    verifier: RecordVerifier | None = None
+    orders: OrdersKnowledge = field(default_factory=lambda: OrdersKnowledge("__kquota_orders"))
+    misplaced: MisplacedRecords = field(init=False)
+
+    def __post_init__(self) -> None:
+        verifier = self.verifier
+        judged = None if verifier is None else lambda one: counts(verifier, one, TopicKind.USAGE)
+        self.misplaced = MisplacedRecords(self.usage_topic, judged)
+
+    def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
+        """Take in one event; a record of the usage or orders topic comes back as an arrival."""
+        match event:
+            case TopicRecord():
+                self.misplaced.take(event)
+                return arrival_of(event, TopicKind.USAGE)
+            case OfOrders(inner):
+                return self._take_of_orders(inner)
+            case CaughtUp():
+                self.caught_up = True
+            case ReadingFailed():
+                self.read_failures += 1
+                self._failed("reader", event.failure)
+            case ReadingRecovered():
+                self._well("reader")
+            case BrokerList():
+                self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
+                for verifier in (self.verifier, self.orders.verifier):
+                    if verifier is not None:
+                        verifier.cluster_id = self.cluster_id
+                self._well("brokers")
+            case BrokerListFailed():
+                self._failed("brokers", event.failure)
+            case OwnBroker():
+                self.own_broker_answered_at_seconds = event.at_monotonic
+                self._well("own broker")
+            case OwnBrokerFailed():
+                if event.failure.kind is Kind.ACL_DENIED:  # it answered, and has seen who we are
+                    self.own_broker_answered_at_seconds = event.at_monotonic
+                self._failed("own broker", event.failure)
+            case TopicVerdict():
+                self._take_verdict(event)
+            case KafkaFailure():
+                self._count(event)
+                if event.is_want_of_resources:  # and it does not try again: it stands until these clients go
+                    self._add(ActiveProblem.of("resources", event))
+            case CertificateSeen():
+                self.certificate = event
+            case TopicRestarted():
+                self.misplaced.forget()
+                self.restarts.append(f"the usage topic is read again from its beginning: {event.reason}")
+                if event.same_topic:
+                    self.caught_up, self.rereadings = False, self.rereadings + 1
+            case PartitionsChanged():
+                self.partitions = event.partitions
+                self.misplaced.partitions_are(event.partitions)
+        return None
+
+    def news(self, now_seconds: float) -> ClusterNews:
+        """Return what a cycle needs of it."""
+        verdict = self.topics.get(self.usage_topic)
+        refused = verdict.sentence if verdict and verdict.status is Verdict.REFUSED else None
+        answered = self.own_broker_answered_at_seconds
+        return ClusterNews(
+            cluster_id=self.cluster_id,
+            active_brokers=self.active_brokers,
+            caught_up=self.caught_up,
+            topic_refused=refused or self.misplaced.sentence,
+            asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
+            rereadings=self.rereadings,
+            orders=self.orders.news(),
+        )
+
+    def standing(self) -> Iterator[ActiveProblem]:
+        """Yield all that is wrong."""
+        for troubles in self.troubles.values():
+            yield from troubles
+        for topic, misplaced in (
+            (self.usage_topic, self.misplaced),
+            (self.orders.topic, self.orders.misplaced),
+        ):
+            if (sentence := misplaced.sentence) is not None:
+                yield ActiveProblem(MessageId.TOPIC_REFUSED, f"partitions of {topic}", "misplaced", sentence)
+
+    def drain_errors(self) -> Counter[Kind]:
+        """Return the failures since the last call, by kind."""
+        errors, self.errors = self.errors, Counter()
+        return errors
+
+    def drain_denied(self) -> Counter[Operation]:
+        """Return the denied requests since the last call, by the permission they lack."""
+        denied, self.denied = self.denied, Counter()
+        return denied
+
+    def drain_read_failures(self) -> int:
+        """Return how often the topic could not be read since the last call."""
+        failures, self.read_failures = self.read_failures, 0
+        return failures
+
+    def drain_restarts(self) -> list[str]:
+        """Return why the topic was read again from its beginning, for each time since the last call."""
+        restarts, self.restarts = self.restarts, []
+        return restarts
+
+    def _take_of_orders(self, event: TopicRecord | ReaderEvent) -> Arrival | None:
+        match event:
+            case ReadingFailed(failure):
+                self.read_failures += 1
+                self._failed("orders reader", failure)
+            case CaughtUp() | ReadingRecovered():
+                self._well("orders reader")
+            case TopicRestarted():
+                self.restarts.append(f"the orders topic is read again from its beginning: {event.reason}")
+        return self.orders.take(event)
+
+    def _take_verdict(self, verdict: TopicVerdict) -> None:
+        if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
+            self.topics[verdict.topic] = verdict
+        subject, kind = f"topic {verdict.topic}", " ".join((verdict.status, *verdict.problems))
+        compacted = (self.usage_topic, self.orders.topic)
+        refused = verdict.status is Verdict.REFUSED and verdict.topic in compacted
+        if verdict.status is not Verdict.UNKNOWN:
+            self._well(subject)  # this verdict takes the place of the one before
+        if not verdict.usable or verdict.problems:
+            message_id = MessageId.TOPIC_REFUSED if refused else MessageId.KAFKA_TROUBLE
+            self._add(ActiveProblem(message_id, subject, kind, verdict.sentence))
+        if verdict.failure is not None:
+            self._count(verdict.failure)
+
+    def _count(self, failure: KafkaFailure) -> None:
+        self.errors[failure.kind] += 1
+        if failure.kind is Kind.ACL_DENIED and failure.operation is not None:
+            self.denied[failure.operation] += 1
+
+    def _failed(self, subject: str, failure: KafkaFailure) -> None:
+        self._count(failure)
+        self._add(ActiveProblem.of(subject, failure))
+
+    def _add(self, trouble: ActiveProblem) -> None:
+        self.troubles.setdefault(trouble.subject, {}).setdefault(trouble)
+
+    def _well(self, subject: str) -> None:
+        self.troubles.pop(subject, None)
+
+
+class KafkaSide:
+    """All Kafka clients of the agent, started and closed together."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        broker_id: int,
+        cluster_id: str | None,
+        *,
+        partitions: int | None = None,
+        verifier: RecordVerifier | None = None,
+        orders_verifier: RecordVerifier | None = None,
+        seal: RecordSigner | None = None,
+    ) -> None:
+        """Build the clients. Cluster and ``partitions`` of the usage topic are those last known.
+
+        With verifiers, one for each topic, and a seal, records are judged by their signatures, and ours are
+        signed.
+
+        Raises:
+            ConfigurationError: librdkafka refuses a property; the text names it.
+            OSError: no client can be started.
+        """
+        properties = ClientProperties(settings.librdkafka(), broker_id)
+        topics = settings.topics
+        self.client_id_prefix = f"kquota-{broker_id}-"
+        self.inbox: EventQueue[KafkaEvent] = EventQueue()
+        self.knowledge = KafkaState(
+            topics.usage.name,
+            cluster_id,
+            partitions=partitions,
+            verifier=verifier,
+            orders=OrdersKnowledge(topics.orders.name, orders_verifier),
+        )
+        self._seal = seal
+        with ExitStack() as opened:  # a refusal half-way leaves no client behind
+            self.outlet = ProducerThread(
+                properties, lifetime_seconds=settings.interval_seconds, on_failure=self.inbox.put
+            )
+            opened.callback(self.outlet.close)
+            through = self.outlet.producer.client
+            self.admin = AdminConnection(properties, on_failure=self.inbox.put, asking_through=through)
+            opened.callback(self.admin.close)
+            self.reader = TopicReader(
+                properties,
+                self.admin,
+                ReadTopic(topics.usage.name, self.put_report),
+                orders_to_read(topics.orders.name, partial(hand_over, self.inbox, is_urgent=True)),
+                may_begin=None if verifier is None else self._knows_cluster,
+            )
+            opened.pop_all()
+        self.usage = UsagePublisher(self.outlet, topics.usage.name)
+        self.history = HistoryPublisher(self.outlet, topics.history.name)
+        self._brokers = BrokerWatch(
+            self.admin,
+            self.inbox.put,
+            own_broker_id=broker_id,
+            brokers_interval_seconds=settings.brokers_interval_seconds,
+        )
+        self._topics = TopicWatch(
+            [
+                TopicCheck(self.admin, contract, create=topics.create)
+                for contract in topics_as_configured(topics)
+            ],
+            self.inbox.put,
+            also=self._look_at_certificate,
+            pause_seconds=self.admin.pause_seconds,
+        )
+        self._certificate: CertificateSeen | None = None
+
+    def start(self) -> None:
+        """Begin to read, to ask and to look."""
+        self.reader.start()
+        self._brokers.start()
+        self._topics.start()
+
+    def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
+        """Publish a usage record, signed where it has to be. Returns at once."""
+        cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.partitions
+        if self._seal is None:
+            self.usage.publish(key, value, headers)
+        elif cluster_id is not None and partitions is not None:  # else readers could not verify it
+            signature = self._seal.headers(key, value, cluster_id, partitions)
+            self.usage.publish(key, value, (*headers, *signature))
+
+    def news(self, now_seconds: float) -> ClusterNews:
+        """Return the clients' answers that a cycle needs."""
+        reports_lost = sum(self.usage.state().errors.values())
+        return replace(self.knowledge.news(now_seconds), reports_lost=reports_lost)
+
+    def read_again(self, topic: TopicKind, reason: str) -> None:
+        """Read a topic again from its beginning."""
+        orders, usage = self.knowledge.orders.topic, self.knowledge.usage_topic
+        self.reader.read_again(orders if topic is TopicKind.ORDERS else usage, reason)
+
+    def put_report(self, event: TopicRecord | ReaderEvent) -> None:
+        """Take in an event of the usage topic, from any thread."""
+        is_urgent = isinstance(event, TopicRecord) and REGULAR not in event.headers
+        hand_over(self.inbox, event, is_urgent=is_urgent)
+
+    def gather(
+        self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
+    ) -> list[Arrival]:
+        """Wait for events, at most this long; return the records among them, in order.
+
+        Events of the first ``rest_seconds`` are gathered, not answered one by one; news of other brokers end
+        a longer rest. Nothing is waited for while the descriptor ``alarm`` is readable.
+        """
+        arrivals: list[Arrival] = []
+        deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
+        short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
+        if not readable(short_seconds, alarm) and not (
+            rest_seconds > short_seconds and readable(rest_seconds - short_seconds, alarm, self.inbox.urgent)
+        ):
+            self.inbox.wait(deadline - time.monotonic(), alarm)
+        self.inbox.begin_to_empty()
+        for event in take_portion(self.inbox, self.knowledge.verifier):
+            arrival = self.knowledge.take(event)
+            topic, inner = TopicKind.USAGE, event
+            if isinstance(event, OfOrders):
+                topic, inner = TopicKind.ORDERS, event.event
+            if isinstance(inner, TopicRestarted) and inner.same_topic:  # what is still in its log comes again
+                arrivals = [one for one in arrivals if one.topic is not topic]
+            elif isinstance(inner, TopicRestarted):
+                self.outlet.producer.client.renew()
+            if arrival is not None:
+                arrivals.append(arrival)
+        return arrivals
+
+    def _knows_cluster(self) -> bool:
+        """Whether the cluster itself has reported its id: no signature can be verified before."""
+        return self.knowledge.active_brokers is not None
+
+    def _look_at_certificate(self) -> None:
+        """Report a new certificate. Reading one starts a process, so the thread of the topics does it."""
+        seen = CertificateSeen(self.admin.client_certificate())
+        if seen != self._certificate:
+            self._certificate = seen
+            self.inbox.put(seen)
+
+    def close(self) -> None:
+        """End every client, within some seconds."""
+        self.inbox.close()
+        for part in (self._topics, self._brokers, self.reader, self.admin, self.outlet):
+            part.close()

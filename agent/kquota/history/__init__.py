@@ -1,0 +1,1 @@
+"""History: transitions, orders and samples, published for the pipeline."""

@@ -1,1 +1,0 @@
-"""Publishing: usage snapshots, history records and operators' records."""

@@ -1,0 +1,1 @@
+"""Quotas that the plug-in divides: leaders of partitions, and thresholds of topics."""

@@ -1,0 +1,1 @@
+"""The service: the process under systemd, which puts the guard and what follows its cycles together."""

@@ -1,1 +1,0 @@
-"""Signing: keys and certificates of signed records. Only an agent that signs or verifies imports it."""

@@ -1,1 +1,0 @@
-"""Write: the agent's files on the local file system, replaced atomically or not at all."""

@@ -1,0 +1,157 @@
+"""The golden samples of the messages: schema and core accept the same, and refuse the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kquota.formats.records import (
+    DECOMMISSION_KEY,
+    HOLD_KEY,
+    TopicKind,
+    decommission_key,
+    order_key,
+    read_event,
+    relief_key,
+)
+from kquota.formats.usage_format import parse_usage, usage_to_document
+from kquota.policy.events import BrokerOrder, Event, MalformedEvent, OrderEvent, UsageEvent
+from tests.unit.policy.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
+
+APPENDED_MS = round(datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC).timestamp() * 1000)
+INVALID_LIMITS = {
+    "limit-type-unknown",
+    "limit-type-in-lower-case",
+    "limit-level-negative",
+    "limit-percentage-above-100",
+    "limit-level-beyond-64-bits",
+    "volume-limit-type-unknown",
+    "volume-limit-percentage-above-100",
+    "inodes-negative",
+    "inodes-percentage-above-100",
+}
+
+
+def each(kind: str, verdict: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", samples(kind, verdict), ids=lambda path: path.stem)
+
+
+def order_of(path: Path) -> tuple[str, str]:
+    """Return the key in the topic and the schema's definition: the file's name begins with the kind."""
+    kind = path.stem.split("-", 1)[0]
+    if kind == HOLD_KEY:
+        return HOLD_KEY, "hold"
+    if kind == DECOMMISSION_KEY:
+        return decommission_key(7), "decommission"
+    if kind == "relief":
+        return relief_key("a-plan"), "relief"
+    return order_key(BrokerOrder(kind), 7), "order_about_a_broker"
+
+
+@pytest.mark.parametrize("kind", ["usage", "operator", "decision", "history", "relief", "topics", "status"])
+def test_each_schema_is_itself_valid_and_says_what_it_is(kind: str) -> None:
+    schema = validator(kind).schema
+    assert isinstance(schema, dict)
+    assert schema["$id"] == f"urn:kquota:schema:{kind}:1"
+    assert schema["title"]
+    assert schema["description"]
+
+
+@pytest.mark.accepts("A22", "A23")
+@each("usage", "valid")
+def test_a_valid_usage_record_is_accepted_by_schema_and_core(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert complaints("usage", json.loads(text)) == []
+    event = read_event("1", text)
+    assert isinstance(event, UsageEvent)
+    assert event.record.invalid_limit is None
+
+
+@pytest.mark.accepts("A22")
+@each("usage", "valid")
+def test_what_the_core_writes_again_is_valid_and_reads_the_same(path: Path) -> None:
+    record = parse_usage(path.read_text("utf-8"))
+    document = usage_to_document(record)
+    assert complaints("usage", document) == []
+    again = parse_usage(json.dumps(document))
+    assert again.volumes == record.volumes
+    assert (again.hard, again.soft, again.cluster_id) == (record.hard, record.soft, record.cluster_id)
+
+
+@pytest.mark.accepts("A2", "A31", "F5")
+@each("usage", "invalid")
+def test_an_invalid_usage_record_is_refused_by_schema_and_core(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert refused_by_schema("usage", text)
+    event = read_event("1", text)
+    # an invalid limit is no malformed record: it makes the broker undetermined
+    assert isinstance(event, MalformedEvent) or (
+        isinstance(event, UsageEvent) and event.record.invalid_limit is not None
+    )
+    assert isinstance(event, UsageEvent) is (path.stem in INVALID_LIMITS)
+
+
+@each("operator", "valid")
+def test_a_valid_order_is_accepted_by_schema_and_core(path: Path) -> None:
+    text = path.read_text("utf-8")
+    key, definition = order_of(path)
+    assert complaints("operator", json.loads(text), definition) == []
+    assert not isinstance(read_event(key, text), MalformedEvent)
+
+
+@pytest.mark.accepts("F5")
+@each("operator", "invalid")
+def test_an_invalid_order_is_refused_by_schema_and_core(path: Path) -> None:
+    text = path.read_text("utf-8")
+    key, definition = order_of(path)
+    assert refused_by_schema("operator", text, definition)
+    assert isinstance(read_event(key, text), MalformedEvent)
+
+
+def of_the_orders_topic(path: Path) -> tuple[list[str], Event]:
+    """Return what the schema has against a sample, and what it is for readers of the orders topic."""
+    text = path.read_text("utf-8")
+    key, definition = order_of(path)
+    document = json.loads(text)
+    found = [*complaints("operator", document, definition), *complaints("operator", document, "bounds")]
+    return found, read_event(key, text, APPENDED_MS, None, TopicKind.ORDERS)
+
+
+@each("orders", "valid")
+def test_a_valid_order_of_the_orders_topic_is_accepted_by_schema_and_core(path: Path) -> None:
+    found, event = of_the_orders_topic(path)
+    assert found == []
+    assert isinstance(event, OrderEvent)
+
+
+@pytest.mark.accepts("F5", "G11")
+@each("orders", "invalid")
+def test_an_invalid_order_of_the_orders_topic_is_refused_by_schema_and_core(path: Path) -> None:
+    found, event = of_the_orders_topic(path)
+    assert found
+    assert isinstance(event, MalformedEvent)
+
+
+@each("history", "valid")
+def test_a_valid_history_record_is_accepted_with_its_body(path: Path) -> None:
+    document = json.loads(path.read_text("utf-8"))
+    assert complaints("history", document) == []
+    if document["Kind"] == "usage":
+        assert parse_usage(json.dumps(document["Body"])).invalid_limit is None
+    if document["Kind"] == "operator" and document["Body"]["Order"] is not None:
+        event = read_event(document["Body"]["Key"], json.dumps(document["Body"]["Order"]))
+        assert not isinstance(event, MalformedEvent)
+
+
+@each("history", "invalid")
+def test_an_invalid_history_record_is_refused(path: Path) -> None:
+    assert refused_by_schema("history", path.read_text("utf-8"))
+
+
+def test_every_kind_of_history_has_a_sample() -> None:
+    kinds = {json.loads(path.read_text("utf-8"))["Kind"] for path in samples("history", "valid")}
+    schema = json.loads((SCHEMAS / "history.schema.json").read_text("utf-8"))
+    assert kinds == set(schema["properties"]["Kind"]["enum"])

@@ -1,0 +1,192 @@
+"""Orders on their own topic, in the agent's cycles and on its Kafka side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kquota.formats.records import TopicKind
+from kquota.guard.inputs import Arrival, OrdersNews
+from kquota.guard.kafka_side import KafkaState
+from kquota.guard.orders_topic import OfOrders
+from kquota.journal.journal import MessageId
+from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.topic_records import (
+    CaughtUp,
+    PartitionsChanged,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
+from kquota.kafka.topics import TopicVerdict, Verdict
+from tests.unit.guard.cycles import NEWS, START, Bench, arrival, order, state
+
+
+def ordered(key: str, value: Mapping[str, Any] | None, at_seconds: float = 0.0, **headers: str) -> Arrival:
+    appended_ms = round((START + timedelta(seconds=at_seconds)).timestamp() * 1000)
+    return replace(arrival(key, value, **headers), topic=TopicKind.ORDERS, timestamp_ms=appended_ms)
+
+
+def test_a_hold_on_the_orders_topic_counts_is_told_and_ends() -> None:
+    bench = Bench()
+    bench.settle()
+    report = bench.run(ordered("hold", order(600, Action="pause")))
+    assert state(report) == "PAUSE"
+    assert report.fold.results["operator"] == 1
+    (news,) = report.fold.orders
+    assert news.sentence.startswith("the cluster is held at pause until")
+    released = bench.run(ordered("hold", None, actor="bob", reason="done"))
+    assert state(released) == "OPEN"
+    assert [news.sentence for news in released.fold.orders] == ["the hold was released by bob (done)"]
+
+
+@pytest.mark.accepts("G11")
+def test_what_breaks_the_bounds_is_told_and_the_hold_before_it_stays() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.run(ordered("hold", order(600, Action="pause")))
+    report = bench.run(ordered("hold", order(31 * 86_400, Action="open")))
+    assert state(report) == "PAUSE"
+    assert report.fold.results["malformed"] == 1
+    assert "at most 30 days" in report.fold.malformed[0]
+
+
+@pytest.mark.accepts("G11")
+def test_orders_on_the_usage_topic_are_counted_told_and_nothing_else() -> None:
+    bench = Bench()
+    bench.settle()
+    report = bench.run(replace(arrival("hold", order(600, Action="pause")), topic=TopicKind.USAGE))
+    assert state(report) == "OPEN"
+    assert report.fold.results["wrong_topic"] == 1
+    assert report.fold.orders == []
+    assert "the record of key hold on the usage topic does not count" in report.fold.malformed[0]
+
+
+@pytest.mark.accepts("F12")
+def test_an_agent_whose_broker_is_decommissioned_reports_again_at_once() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.run(after=0.1)
+    published = len(bench.ports.published)
+    report = bench.run(
+        ordered("decommission/1", {"Reason": "a slip", "Actor": "bob"}, bench.seconds), after=0.1
+    )
+    assert report.fold.orders[0].decommission
+    assert report.fold.orders[0].sentence == "broker 1 was decommissioned by bob (a slip)"
+    assert report.fold.orders[0].body == {"Key": "1", "Order": None, "Actor": "bob", "Reason": "a slip"}
+    bench.run(after=0.1)
+    assert len(bench.ports.published) == published + 1
+
+
+@pytest.mark.parametrize(
+    ("news", "waits"),
+    [
+        (OrdersNews(caught_up=False), True),
+        (OrdersNews(caught_up=False, is_readable=False), False),
+        (OrdersNews(caught_up=True), False),
+    ],
+)
+def test_the_first_decision_waits_for_the_orders_unless_they_cannot_be_read(
+    news: OrdersNews, waits: bool
+) -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, orders=news)
+    for _ in range(4):
+        report = bench.run()
+    assert (report.decision is None) is waits
+    bench.news = NEWS
+    assert state(bench.run(ordered("hold", order(600, Action="pause")))) == "PAUSE"
+
+
+def test_orders_of_a_backlog_count_and_are_no_news() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False))
+    bench.run()
+    bench.run(ordered("hold", order(600, Action="open")), ordered("hold", order(600, Action="pause")))
+    bench.news = NEWS
+    report = bench.run()
+    bench.run()
+    assert report.fold.orders == []
+    assert state(bench.run()) == "PAUSE"
+
+
+def test_a_malformed_order_of_a_backlog_is_counted_and_no_news() -> None:
+    bench = Bench()
+    too_long = ordered("hold", order(31 * 86_400, Action="open"))
+    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False))
+    found = bench.run(too_long)
+    assert (found.fold.results["malformed"], found.fold.malformed) == (1, [])
+    bench.news = NEWS
+    bench.run()
+    assert bench.run(too_long).fold.malformed, "it is one as soon as the topic was read"
+
+
+def test_while_the_orders_are_read_again_those_of_before_count() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.run(ordered("hold", order(600, Action="pause")))
+    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False, rereadings=1))
+    assert state(bench.run()) == "PAUSE"
+    bench.news = replace(NEWS, orders=OrdersNews(rereadings=1))
+    assert state(bench.run()) == "OPEN", "the log was cut, and the hold is not in it any more"
+
+
+# --- The Kafka side
+
+RECORD = TopicRecord(0, 7, 5, b"hold", b"{}")
+DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")
+
+
+def test_the_readers_of_both_topics_do_not_mix() -> None:
+    knowledge = KafkaState("usage")
+    knowledge.take(OfOrders(CaughtUp(1)))
+    assert (knowledge.news(0).caught_up, knowledge.news(0).orders.caught_up) == (False, True)
+    knowledge.take(CaughtUp(1))
+    knowledge.take(OfOrders(TopicRestarted("id", "cut", same_topic=True)))
+    assert knowledge.news(0).caught_up
+    assert knowledge.news(0).orders == OrdersNews(caught_up=False, rereadings=1)
+    assert knowledge.drain_restarts() == ["the orders topic is read again from its beginning: cut"]
+    found = knowledge.take(OfOrders(RECORD))
+    assert found == Arrival(b"hold", b"{}", (), 5, 0, TopicKind.ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_readable"),
+    [(Kind.ACL_DENIED, False), (Kind.TOPIC_MISSING, False), (Kind.TIMEOUT, True), (Kind.UNREACHABLE, True)],
+)
+def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(kind: Kind, is_readable: bool) -> None:
+    knowledge = KafkaState("usage")
+    knowledge.take(OfOrders(ReadingFailed(KafkaFailure(kind, "it failed"))))
+    assert knowledge.news(0).orders.is_readable is is_readable
+    assert [trouble.subject for trouble in knowledge.standing()] == ["orders reader"]
+    assert knowledge.drain_read_failures() == 1
+    knowledge.take(OfOrders(ReadingRecovered()))
+    assert knowledge.news(0).orders.is_readable
+    assert list(knowledge.standing()) == []
+
+
+def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None:
+    knowledge = KafkaState("usage")
+    knowledge.take(TopicVerdict("__kquota_orders", Verdict.REFUSED, "its cleanup.policy is delete"))
+    (trouble,) = knowledge.standing()
+    assert trouble.message_id is MessageId.TOPIC_REFUSED
+    assert knowledge.news(0).topic_refused is None
+
+
+def test_an_order_in_a_partition_of_before_is_told() -> None:
+    knowledge = KafkaState("usage")
+    knowledge.take(OfOrders(replace(RECORD, key=b"decommission/3")))
+    knowledge.take(OfOrders(PartitionsChanged(1)))
+    assert list(knowledge.standing()) == []
+    for partitions in range(2, 9):
+        knowledge.take(OfOrders(PartitionsChanged(partitions)))
+        if [trouble.message_id for trouble in knowledge.standing()] == [MessageId.TOPIC_REFUSED]:
+            break
+    else:
+        pytest.fail("it is in its place with any number of partitions")
+    assert knowledge.news(0).topic_refused is None
