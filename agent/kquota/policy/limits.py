@@ -36,6 +36,24 @@ class LimitType(StrEnum):
     MIN_FREE_BYTES = "MinFreeBytes"
     MIN_FREE_PERCENTAGE = "MinFreePercentage"
 
+    @property
+    def counts_free(self) -> bool:
+        """Whether the level is an amount of free space, rather than of consumed space."""
+        return _READ_AS[self][0]
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether the level is a percentage of the capacity, rather than bytes."""
+        return _READ_AS[self][1]
+
+
+# All that depends on a type follows from this: here, in the settings, and in the pipeline's columns.
+_READ_AS = {
+    LimitType.CONSUMED_SPACE: (False, False),
+    LimitType.MIN_FREE_BYTES: (True, False),
+    LimitType.MIN_FREE_PERCENTAGE: (True, True),
+}
+
 
 def exact_number(value: object) -> Fraction | None:
     """Return ``value`` as an exact fraction, or None where it is no finite number of a sane size.
@@ -77,12 +95,9 @@ class Limit:
 
     def __post_init__(self) -> None:
         numerator, denominator = self.level.numerator, self.level.denominator
-        if self.type is LimitType.CONSUMED_SPACE:
-            line = 0, numerator, denominator
-        elif self.type is LimitType.MIN_FREE_BYTES:
-            line = denominator, -numerator, denominator
-        else:
-            line = 100 * denominator - numerator, 0, 100 * denominator
+        unit = 100 * denominator if self.type.in_percent else denominator
+        whole, amount = (unit, -numerator) if self.type.counts_free else (0, numerator)
+        line = (whole + amount, 0, unit) if self.type.in_percent else (whole, amount, unit)
         object.__setattr__(self, "_line", line)
 
     @staticmethod
@@ -108,7 +123,7 @@ class Limit:
     def of(limit_type: LimitType, level: Fraction | int) -> Limit:
         """Build a limit, checking the level's range (see :meth:`parse`)."""
         number = Fraction(level)
-        if limit_type is LimitType.MIN_FREE_PERCENTAGE:
+        if limit_type.in_percent:
             if not 0 <= number <= 100:
                 raise InvalidLimit(f"level {number_text(number)} is not a percentage between 0 and 100")
         elif not 0 <= number <= MAX_BYTES:
@@ -135,7 +150,7 @@ class Limit:
         return {"type": self.type.value, "level": json_number(self.level)}
 
     def __str__(self) -> str:
-        unit = " %" if self.type is LimitType.MIN_FREE_PERCENTAGE else " bytes"
+        unit = " %" if self.type.in_percent else " bytes"
         return f"{self.type.value} {number_text(self.level)}{unit}"
 
 
@@ -188,10 +203,9 @@ def check_pair(soft: Limit, hard: Limit) -> None:
     """
     if soft.type is not hard.type:
         return
-    consumed = soft.type is LimitType.CONSUMED_SPACE
-    below = soft.level < hard.level if consumed else soft.level > hard.level
+    below = soft.level > hard.level if soft.type.counts_free else soft.level < hard.level
     if not below:
-        order = "less than" if consumed else "more than"
+        order = "more than" if soft.type.counts_free else "less than"
         raise InvalidLimit(
             f"soft limit {soft} must be {order} the hard limit's level, {number_text(hard.level)}"
         )

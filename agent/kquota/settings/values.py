@@ -157,9 +157,10 @@ def _listen_address(value: object) -> ListenAddress:
 
 # Limits are published as JSON, whose numbers most readers take for binary64.
 _MAX_LEVEL = 2**53
-_LEVEL = f"a number of bytes between 0 and {_MAX_LEVEL}, for MinFreePercentage a percentage between 0 and 100"
+_IN_PERCENT = ", ".join(one for one in LimitType if one.in_percent)
+_LEVEL = f"a number of bytes between 0 and {_MAX_LEVEL}, for {_IN_PERCENT} a percentage between 0 and 100"
 _EXACT_LEVEL = "a whole number, or one with at most 15 digits"
-_LIMIT_TYPES = "ConsumedSpace, MinFreeBytes or MinFreePercentage"
+_LIMIT_TYPES = " or ".join(", ".join(LimitType).rsplit(", ", 1))
 
 
 def _limit(value: object) -> Limit:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kquota.policy.limits import LimitType
+
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
 
@@ -14,11 +16,12 @@ def limit_bytes(kind: str) -> Column:
     The same conversion as `kquota.policy.limits.Limit.consumed_at_bytes`, in binary floating point.
     """
     level, capacity = F.col(f"{kind}_limit_level"), F.col("capacity_bytes").cast("double")
-    return (
-        F.when(F.col(f"{kind}_limit_type") == "ConsumedSpace", level)
-        .when(F.col(f"{kind}_limit_type") == "MinFreeBytes", capacity - level)
-        .when(F.col(f"{kind}_limit_type") == "MinFreePercentage", capacity * (1 - level / 100))
-    )
+    found = F.lit(None).cast("double")
+    for limit_type in LimitType:
+        amount = capacity * (level / 100) if limit_type.in_percent else level
+        consumed = capacity - amount if limit_type.counts_free else amount
+        found = F.when(F.col(f"{kind}_limit_type") == limit_type.value, consumed).otherwise(found)
+    return found
 
 
 def total_bytes(sizes: Column) -> Column:
