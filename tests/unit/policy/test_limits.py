@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 
 from kquota.policy.decision import State
 from kquota.policy.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, LimitType, exact_number
+from tests.unit.policy.golden import SCHEMAS
 from tests.unit.policy.situations import GB
 
 CAPACITY = 100 * GB
@@ -26,6 +28,13 @@ PAIRS = {
 @pytest.mark.accepts("A2")
 def test_the_limit_types_are_exactly_three() -> None:
     assert {kind.value for kind in LimitType} == {"ConsumedSpace", "MinFreeBytes", "MinFreePercentage"}
+
+
+@pytest.mark.parametrize("schema", ["usage", "limits"])
+def test_the_schemas_know_the_same_types_and_which_are_percentages(schema: str) -> None:
+    limit = json.loads((SCHEMAS / f"{schema}.schema.json").read_text("utf-8"))["$defs"]["limit"]
+    assert limit["properties"]["type"]["enum"] == list(LimitType)
+    assert [limit["if"]["properties"]["type"]["const"]] == [one for one in LimitType if one.in_percent]
 
 
 @pytest.mark.accepts("A3", "A4", "A5", "A24")
