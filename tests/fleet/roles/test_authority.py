@@ -241,47 +241,14 @@ def test_what_is_left_of_an_authority_is_kept(
     assert left == set(AUTHORITY) - {missing}
 
 
-@pytest.fixture(params=["", pytest.param(PASSPHRASE, marks=pytest.mark.long)], ids=["plain", "encrypted"])
-def former(request: pytest.FixtureRequest, tmp_path: Path, variables: dict[str, object]) -> dict[str, object]:
-    """An authority as the role of a former version made it; returns the variables."""
-    folder = tmp_path / "authority"
-    folder.mkdir()
-    password = f"pass:{request.param}"
-    generate = ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "ca.key"]
-    encrypt = ["-aes-256-cbc", "-pass", password] if request.param else []
-    sign = ["req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=kquota authority", "-days", "3650"]
-    extend = ["-addext", "basicConstraints=critical,CA:TRUE,pathlen:0", "-passin", password, "-out", "ca.pem"]
-    for words in ([*generate, *encrypt], [*sign, *extend]):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-    return {**variables, "kquota_tls_ca_passphrase": request.param}
-
-
-def test_an_authority_of_a_former_version_goes_on_with_a_warning_until_it_is_replaced(
-    tmp_path: Path, former: dict[str, object]
+@pytest.mark.usefixtures("issued")
+def test_another_authority_takes_its_place_and_agents_trust_both(
+    tmp_path: Path, variables: dict[str, object]
 ) -> None:
-    kept = {name: (tmp_path / "authority" / name).read_bytes() for name in ("ca.key", "ca.pem")}
-    tasks = [
-        {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
-        for role, part in ISSUE
-    ]
-    said = run_play(tmp_path, tasks, former)
-    assert said.count("no name constraints") + said.count("without name constraints") == 1
-    assert '"Another authority"' in said.replace('\\"', '"')
-    (presented,) = chain(tmp_path)
-    presented.verify_directly_issued_by(root(tmp_path))
-    assert presented.subject.rfc4514_string() == "CN=kquota-agent"
-    names = presented.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert list(names) == [OWN_NAME]
-    assert {name: (tmp_path / "authority" / name).read_bytes() for name in kept} == kept
-    assert run_tasks(tmp_path, ISSUE, former) == 0
-
-    assert run_tasks(tmp_path, ISSUE, former) == 0
-
-    another = {
-        **former,
-        "kquota_tls_ca_dir": str(tmp_path / "another"),
-        "kquota_tls_ca_passphrase": PASSPHRASE,
-    }
+    first = root(tmp_path)
+    another = {**variables, "kquota_tls_ca_dir": str(tmp_path / "another")}
     run_tasks(tmp_path, ISSUE, {**another, "kquota_tls_trusted_files": [str(tmp_path / "authority/ca.pem")]})
-    assert certificate(tmp_path).subject.rfc4514_string() == "CN=kquota-agent,O=kquota"
+    trusted = x509.load_pem_x509_certificates((tmp_path / "etc/tls/ca.pem").read_bytes())
+    assert len(trusted) == 2
+    assert first in trusted
     verify(tmp_path)

@@ -169,7 +169,7 @@ def test_what_another_s_acl_has_closed_needs_a_permission_and_one_s_own_lockout_
     cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     rollout = Rollout(cluster, tmp_path)
-    # A former version closed all topics; another's ACL the cluster.
+    # Only the agent's own ACL closes all topics; another's the cluster.
     allow(cluster, ResourceType.TOPIC, "*", AGENT, AclOperation.DESCRIBE)
     allow(cluster, ResourceType.BROKER, "kafka-cluster", "User:CN=tool", AclOperation.DESCRIBE)
     eventually(lambda: len(closed(cluster)) == 2, "the broker has heard of the ACLs")
