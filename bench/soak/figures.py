@@ -31,8 +31,8 @@ class Soaked:
     """Decisions that nothing gave reason for, in sentences."""
     flood_failed: int
     """Records that the producers without a book gave up."""
-    usual_connections: int | None = None
-    """The median after all faults; None in results of former versions."""
+    usual_connections: int
+    """The median after all faults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
     leaks = [f"{one.process}: {leak}" for one in of(Growth, figures) for leak in one.leaks]
     yield _none("no agent and no broker goes on growing", leaks, f"{len(of(Growth, figures))} processes")
     for what, count, wanted in (
-        ("connections of producers", whole.usual_connections or whole.connections, WANTED_CONNECTIONS),
+        ("connections of producers", whole.usual_connections, WANTED_CONNECTIONS),
         ("topics", whole.topics, WANTED_TOPICS),
     ):
         yield Claim(f"{what}: at least {wanted}", count, ">=", wanted, f"{count}", asserted=True)

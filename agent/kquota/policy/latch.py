@@ -44,7 +44,7 @@ def _latch(volume: Volume, latched: list[Volume], release_margin: Fraction) -> V
 def _same(volume: Volume, other: Volume) -> bool:
     if volume.limits != other.limits:
         return False
-    # an agent of the version before names no inodes, and its latch must outlive the upgrade
+    # an agent may name no inodes, or no longer: the latch outlives that
     if volume.inodes and other.inodes and volume.inodes.limits != other.inodes.limits:
         return False
     if volume.volume_id is None and other.volume_id is None:
