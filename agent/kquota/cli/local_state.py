@@ -9,7 +9,7 @@ from typing import Any
 from kquota.formats.decision_reading import MalformedDecision, read_decision_document
 from kquota.formats.sentences import broken_glass_sentence, decision_sentence, observing_brokers
 from kquota.guard.applied_clients import ClientFigures
-from kquota.guard.applied_state import AppliedState, exempt_principals, read_applied_state
+from kquota.guard.applied_state import AppliedState, UnknownCause, exempt_principals, read_applied_state
 from kquota.guard.decision_file import read
 from kquota.host.boot_clock import BootClock, BootMoment
 from kquota.host.safe_read import Refusal
@@ -17,6 +17,18 @@ from kquota.settings import Settings
 
 _MAX_CLIENTS = 10
 _MAX_EXEMPT = 8
+_START = (
+    "start the agent (systemctl start kquota-agent); if it runs already, journalctl -u kquota-agent has the"
+    " reason why it does not decide"
+)
+_PLUG_IN = (
+    "adapt the limits in agent.yml to these disks; then install the package kquota-callback and restart the"
+    " broker (docs/packages.md), because the agent alone holds no producer"
+)
+_ENFORCE = (
+    "watch for some days which producers it would hold; then set mode: enforce in agent.yml and"
+    " kquota.mode=enforce at the broker, or run rollout.yml with kquota_mode=enforce"
+)
 # Between a look and the agent's last decision the disks go on filling.
 _FACTOR_TOLERANCE = 0.1
 
@@ -52,6 +64,7 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
             "errors": dict(known.errors),
         },
         "applied_problem": None if isinstance(applied, AppliedState) else applied.reason,
+        "applied_cause": None if isinstance(applied, AppliedState) else applied.cause.value,
         "clients": None if known is None or known.clients is None else _clients(known.clients),
     }
 
@@ -143,6 +156,21 @@ def disagreement(document: Mapping[str, Any], local: Mapping[str, Any]) -> str |
 def broken_glass(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
     """Return which brokers of a status document only observe although enforcing is decided, or None."""
     return broken_glass_sentence(observing_brokers(document["brokers"], local))
+
+
+def next_step(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
+    """Return what an operator does next with this host's broker until it enforces, or None.
+
+    Where the look has met obstacles, these come first, and each has its own remedy.
+    """
+    decision, applied = local["decision"], local["applied"]
+    if document["problems"]:
+        return None
+    if decision is None or not local["lease_seconds_left"]:
+        return _START
+    if applied is None:
+        return _PLUG_IN if local["applied_cause"] == UnknownCause.MISSING else None
+    return _ENFORCE if decision["mode"] == "observe" else None
 
 
 def _clients(figures: ClientFigures) -> list[dict[str, object]]:

@@ -24,6 +24,7 @@ from kquota.cli.local_state import (
     disagreement,
     local_document,
     local_notes,
+    next_step,
 )
 from kquota.cli.output import fail, print_json
 from kquota.cli.topic_look import TopicLook
@@ -106,6 +107,7 @@ def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[s
     document["local"] = local
     document["disagreement"] = disagreement(document, local)
     document["broken_glass"] = broken_glass(document, local)
+    document["next_step"] = next_step(document, local)
     document["notes"] = local_notes(local)
     return document
 

@@ -31,9 +31,9 @@ FIXED_INODES = frozenset({"ext2", "ext3", "ext4"})
 Others make inodes of free space: what statvfs reports of them is no limit of its own, or is 0.
 """
 _ERRNO_REASONS = {
-    errno.ENOENT: "does not exist",
+    errno.ENOENT: "does not exist; mount it, or correct log.dirs in server.properties",
     errno.ENOTDIR: "is not a directory",
-    errno.EACCES: "permission denied",
+    errno.EACCES: "permission denied; run kquota access as root",
     errno.ELOOP: "is a loop of symbolic links",
 }
 

@@ -284,6 +284,8 @@ def _foot(document: Mapping[str, Any]) -> list[Text]:
     notes = [Text(str(note), style="dim") for note in document.get("notes", ())]
     local = document.get("local") or {}
     lines = [line for line in (_clients(local), _topics(local)) if line is not None]
+    if document.get("next_step"):
+        notes.append(Text.assemble(("next: ", "bold"), str(document["next_step"])))
     return [Text(), *lines, *notes] if lines or notes else []
 
 

@@ -163,9 +163,9 @@ class KafkaState:
                 self.caught_up = True
             case ReadingFailed():
                 self.read_failures += 1
-                self._failed("reader", event.failure)
+                self._not_read("reader", self.usage_topic, event.failure)
             case ReadingRecovered():
-                self._well("reader")
+                self._read("reader", self.usage_topic)
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
                 for verifier in (self.verifier, self.orders.verifier):
@@ -249,9 +249,9 @@ class KafkaState:
         match event:
             case ReadingFailed(failure):
                 self.read_failures += 1
-                self._failed("orders reader", failure)
+                self._not_read("orders reader", self.orders.topic, failure)
             case CaughtUp() | ReadingRecovered():
-                self._well("orders reader")
+                self._read("orders reader", self.orders.topic)
             case TopicRestarted():
                 self.restarts.append(f"the orders topic is read again from its beginning: {event.reason}")
         return self.orders.take(event)
@@ -278,6 +278,27 @@ class KafkaState:
     def _failed(self, subject: str, failure: KafkaFailure) -> None:
         self._count(failure)
         self._add(ActiveProblem.of(subject, failure))
+
+    def _not_read(self, subject: str, topic: str, failure: KafkaFailure) -> None:
+        """Note why a topic can't be read.
+
+        That it is missing is one trouble with the verdict of who checks it: what was just created is missing
+        here for a moment, and what was deleted soon there, too.
+        """
+        if failure.kind is not Kind.TOPIC_MISSING:
+            self._failed(subject, failure)
+            return
+        self._count(failure)
+        verdict = self.topics.get(topic)
+        if f"topic {topic}" not in self.troubles and (verdict is None or not verdict.usable):
+            self._add(
+                ActiveProblem(MessageId.KAFKA_TROUBLE, f"topic {topic}", Verdict.ABSENT, failure.sentence)
+            )
+
+    def _read(self, subject: str, topic: str) -> None:
+        self._well(subject)
+        if topic not in self.topics:  # the command line checks none
+            self._well(f"topic {topic}")
 
     def _add(self, trouble: ActiveProblem) -> None:
         self.troubles.setdefault(trouble.subject, {}).setdefault(trouble)

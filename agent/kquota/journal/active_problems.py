@@ -38,46 +38,51 @@ class ActiveProblem:
         return ActiveProblem(message_id, subject, kind, failure.sentence, failure.broker or "")
 
 
-@dataclass(slots=True)
-class _Episode:
-    trouble: ActiveProblem
-    logged_at_seconds: float
-
-
 class ActiveProblems:
     """The troubles that were logged and are not over.
 
     They are over when nothing is wrong with their subject any more: a client that tries one broker after the
-    other fails at each in turn, and that is one episode of each of them.
+    other fails at each in turn, and that is one episode of each of them. A sentence that several
+    subjects report is logged once, and is over when it is so for all of them.
     """
 
     def __init__(self) -> None:
-        self._subjects: dict[str, dict[tuple[str, str], _Episode]] = {}
+        self._subjects: dict[str, dict[tuple[str, str], ActiveProblem]] = {}
+        self._logged_at_seconds: dict[str, float] = {}
 
     def follow(self, standing: Iterable[ActiveProblem], now_seconds: float) -> list[Entry]:
         """Take in all present troubles; return those to be logged."""
         troubles = list(standing)
-        entries: list[Entry] = []
         wrong = {trouble.subject for trouble in troubles}
-        for subject in [subject for subject in self._subjects if subject not in wrong]:
-            for episode in self._subjects.pop(subject).values():
-                over = episode.trouble
-                entries.append(Entry(logging.INFO, f"over: {over.sentence}", over.message_id, over.fields))
-        for trouble in troubles:
-            entries += self._log(trouble, now_seconds)
-        return entries
+        ended = [
+            trouble
+            for subject in [subject for subject in self._subjects if subject not in wrong]
+            for trouble in self._subjects.pop(subject).values()
+        ]
+        entries = [entry for trouble in troubles for entry in self._log(trouble, now_seconds)]
+        lasting = {begun.sentence for episodes in self._subjects.values() for begun in episodes.values()}
+        over = {trouble.sentence: trouble for trouble in ended if trouble.sentence not in lasting}
+        for sentence in over:
+            del self._logged_at_seconds[sentence]
+        return [
+            *(
+                Entry(logging.INFO, f"over: {one.sentence}", one.message_id, one.fields)
+                for one in over.values()
+            ),
+            *entries,
+        ]
 
     def _log(self, trouble: ActiveProblem, now_seconds: float) -> list[Entry]:
         episodes = self._subjects.setdefault(trouble.subject, {})
-        episode = episodes.get((trouble.kind, trouble.broker))
-        if episode is None:
+        begun = episodes.get((trouble.kind, trouble.broker))
+        sentence = trouble.sentence
+        if begun is None:
             if len(episodes) >= MAX_OF_SUBJECT:
                 return []
-            episodes[trouble.kind, trouble.broker] = _Episode(trouble, now_seconds)
-            sentence = trouble.sentence
-        elif now_seconds - episode.logged_at_seconds >= STILL_SECONDS:
-            episode.logged_at_seconds = now_seconds
-            sentence = f"still: {trouble.sentence}"
-        else:
-            return []
+            begun = episodes[trouble.kind, trouble.broker] = trouble
+        if begun.sentence in self._logged_at_seconds:
+            if now_seconds - self._logged_at_seconds[begun.sentence] < STILL_SECONDS:
+                return []
+            sentence = f"still: {sentence}"
+        self._logged_at_seconds[begun.sentence] = now_seconds
         return [Entry(trouble.message_id.level, sentence, trouble.message_id, trouble.fields)]

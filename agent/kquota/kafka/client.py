@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kquota.kafka.config import ClientProperties, ConfigurationError, Role
 from kquota.kafka.credentials import FILE_PROPERTIES, ClientCertificate, CredentialFiles
-from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify, plain_text, refusal_at_first_request
 
 _LIBRDKAFKA = logging.getLogger("kquota.kafka.librdkafka")
 
@@ -37,12 +37,19 @@ C = TypeVar("C")
 
 
 class _QuietLog:
-    """librdkafka's log lines as debug records: the important ones arrive again as errors,
-    classified.
+    """librdkafka's log lines as debug records: the important ones arrive again as errors, classified.
+
+    All but one: the line of a listener that ends each connection at the first request.
     """
+
+    def __init__(self, note: Callable[[KafkaFailure], None]) -> None:
+        self._note = note
 
     def log(self, _level: int, message: str, *arguments: object) -> None:
         _LIBRDKAFKA.debug(message, *arguments)
+        failure = refusal_at_first_request(message % arguments if arguments else message)
+        if failure is not None:
+            self._note(failure)
 
 
 class ErrorWatch:
@@ -149,7 +156,7 @@ class RotatingClient(Generic[C]):
         self._configuration: dict[str, Any] = {
             **properties.for_role(role, own),
             "error_cb": self.errors.on_error,
-            "logger": _QuietLog(),
+            "logger": _QuietLog(self.errors.note),
         }
         # For the building thread: reading files may take its time, and no other thread has to wait for it.
         self._renewing = threading.Lock()
@@ -172,6 +179,8 @@ class RotatingClient(Generic[C]):
     def failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
         """The reason why a request failed: `error`, or the broken connection behind it where there is one."""
         failure = classify(error, operation=operation, topic=topic, certificate=self.client_certificate())
+        if failure.is_of_controller:  # for the requests that then only time out
+            self.errors.note(failure)
         return self.errors.explain(failure)
 
     def current(self) -> C | None:
@@ -265,7 +274,7 @@ class RotatingClient(Generic[C]):
                 Kind.OTHER if no_resource else Kind.AUTHENTICATION,
                 f"No Kafka client can be started ({text}): it is tried again."
                 if no_resource
-                else f"The credential files cannot be used ({text}): repair them, they are read again.",
+                else self._files.refusal(plain_text(text)),
                 code=error.args[0].name(),
                 detail=text,
             )

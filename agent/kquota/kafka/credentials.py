@@ -6,6 +6,7 @@ are watched.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -60,6 +61,21 @@ class CredentialFiles:
         rewritten, or its permissions were changed.
         """
         return tuple(stamp(path) for path in self._paths.values())
+
+    def refusal(self, text: str) -> str:
+        """Return which file keeps a client from being built, and why, with librdkafka's text or our own."""
+        named = [(name, path) for name, path in self._paths.items() if name in text]
+        cause = next((f"kafka.{name}: {path}: {text}" for name, path in named), text)
+        for name, path in self._paths.items():
+            try:
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            except OSError as error:
+                cause = f"kafka.{name}: {path}: {error.strerror}"
+                break
+        return (
+            f"The credential files cannot be used ({cause}): let the agent's user read a good file there;"
+            " it is read again."
+        )
 
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate, or None without one or if it cannot be read (the client has the reason)."""

@@ -61,6 +61,11 @@ class KafkaFailure:
         return self.code == KafkaError(KafkaError._CRIT_SYS_RESOURCE).name()
 
     @property
+    def is_of_controller(self) -> bool:
+        """Whether a controller answered, which knows no topic: no other request to it is answered."""
+        return self.code == KafkaError(KafkaError._UNSUPPORTED_FEATURE).name()
+
+    @property
     def is_connection(self) -> bool:
         """Whether the connection itself failed, so that no request of any kind can succeed."""
         return self.kind in _CONNECTION_KINDS
@@ -72,7 +77,8 @@ _CONNECTION_KINDS = frozenset(
 
 _CODES_OF_KIND = {
     Kind.UNREACHABLE: """
-        _TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _UNKNOWN_BROKER NETWORK_EXCEPTION BROKER_NOT_AVAILABLE""",
+        _TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _UNKNOWN_BROKER NETWORK_EXCEPTION BROKER_NOT_AVAILABLE
+        _UNSUPPORTED_FEATURE""",
     Kind.CERTIFICATE_UNTRUSTED: "_SSL",
     Kind.AUTHENTICATION: """
         _AUTHENTICATION SASL_AUTHENTICATION_FAILED UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE""",
@@ -93,8 +99,13 @@ _KIND_OF_CODE: dict[int, Kind] = {
 # librdkafka names the broker at the start of its texts: "ssl://host:9093/1: Connect to … failed"
 # ("bootstrap" for no id).
 _BROKER_IN_TEXT = re.compile(r"(?:^|\s)(?:[a-z_]+://)?(?P<broker>[^/\s]+:\d+)/(?:bootstrap|-?\d+)\b")
+_CONTROLLER = (
+    "The cluster does not answer clients at kafka.bootstrap.servers: name the listener of a broker there,"
+    " not that of a controller."
+)
 _STATE_IN_TEXT = re.compile(r"\s*\(after \d+ms in state .*\)$")
-_SSL_SOURCE_IN_TEXT = re.compile(r"error:[0-9A-F]+:SSL routines::?")
+_SSL_SOURCE_IN_TEXT = re.compile(r"error:[0-9A-F]+:(?:SSL routines::?)?")
+_CLIENT_IN_TEXT = re.compile(r"^Failed to create (?:admin client|consumer|producer): ")
 
 # A Java broker answers an expired client certificate with alert 46 (certificate unknown) and one of a foreign
 # authority with 42 (bad certificate); other TLS servers use the exact alerts of RFC 8446.
@@ -107,6 +118,29 @@ _WE_REFUSE_CERTIFICATE = re.compile(
     r"certificate verify failed|certificate could not be verified|hostname mismatch"
 )
 _WE_SAY_EXPIRED = re.compile(r"certificate (?:has )?expired")
+# A listener with TLS or SASL ends a plain connection at its first request, and so may another server.
+_ENDS_AT_FIRST_REQUEST = re.compile(r"(?:Disconnected|timed out).* in state APIVERSION_QUERY", re.DOTALL)
+_REMEDIES = (
+    (
+        re.compile(r"Failed to resolve"),
+        "correct the host name in kafka.bootstrap.servers, or add it to DNS or /etc/hosts.",
+    ),
+    (
+        re.compile(r"Connection refused"),
+        "start Kafka there, or correct the address in kafka.bootstrap.servers"
+        " or in the broker's advertised.listeners.",
+    ),
+    (
+        re.compile(r"connecting to a PLAINTEXT broker listener"),
+        "this listener has no TLS; set kafka.security.protocol to plaintext or sasl_plaintext, as the broker"
+        " has it, or name another listener in kafka.bootstrap.servers.",
+    ),
+    (
+        _ENDS_AT_FIRST_REQUEST,
+        "this listener wants TLS or SASL, or is not Kafka's; set kafka.security.protocol to the listener's,"
+        " or name another one in kafka.bootstrap.servers.",
+    ),
+)
 
 
 def classify(
@@ -128,13 +162,22 @@ def classify(
     kind = _kind(error.code(), text, certificate, now or datetime.now(UTC))
     return KafkaFailure(
         kind=kind,
-        sentence=_sentence(kind, _plain(text), operation, topic, broker, certificate),
+        sentence=_CONTROLLER
+        if error.code() == KafkaError._UNSUPPORTED_FEATURE
+        else _sentence(kind, text, operation, topic, broker, certificate),
         operation=operation,
         topic=topic,
         broker=broker,
         code=error.name(),
         detail=text,
     )
+
+
+def refusal_at_first_request(log_line: str) -> KafkaFailure | None:
+    """The failure that librdkafka only logs: the listener ends each connection at the first request."""
+    if _ENDS_AT_FIRST_REQUEST.search(log_line) is None:
+        return None
+    return classify(KafkaError(KafkaError._TRANSPORT, log_line.partition("]: ")[2] or log_line))
 
 
 def _kind(code: int, text: str, certificate: ClientCertificate | None, now: datetime) -> Kind:
@@ -153,23 +196,24 @@ def _kind(code: int, text: str, certificate: ClientCertificate | None, now: date
     return Kind.UNREACHABLE if kind is Kind.CERTIFICATE_UNTRUSTED else kind
 
 
-def _plain(text: str) -> str:
-    """librdkafka's text without the broker, the state of the connection and OpenSSL's numbers."""
-    text = _BROKER_IN_TEXT.sub("", text, count=1)
+def plain_text(text: str) -> str:
+    """librdkafka's text without the broker, the client, the state of the connection and OpenSSL's numbers."""
+    text = _BROKER_IN_TEXT.sub("", _CLIENT_IN_TEXT.sub("", text), count=1)
     text = _STATE_IN_TEXT.sub("", text)
     return _SSL_SOURCE_IN_TEXT.sub("", text).strip(" :")
 
 
 def _sentence(
     kind: Kind,
-    plain: str,
+    text: str,
     operation: Operation | None,
     topic: str | None,
     broker: str | None,
     certificate: ClientCertificate | None,
 ) -> str:
     if kind in _CONNECTION_KINDS:
-        return _connection_sentence(kind, plain, broker, certificate)
+        return _connection_sentence(kind, text, broker, certificate)
+    plain = plain_text(text)
     asked = f"{operation or 'request'}{f' of topic {topic}' if topic else ''}"
     match kind:
         case Kind.ACL_DENIED:
@@ -182,8 +226,9 @@ def _sentence(
             )
         case Kind.TOPIC_MISSING:
             return (
-                f"Topic {topic or 'of the request'} does not exist ({plain}): "
-                "it is created by an agent that may, or by hand with the documented settings."
+                f"Topic {topic or 'of the request'} does not exist: an agent creates it within some seconds,"
+                " if topics.create is true and its principal may; otherwise create it with the settings"
+                " that docs/runbook.md names."
             )
         case Kind.TOPIC_REFUSED:
             return (
@@ -202,20 +247,29 @@ def _sentence(
 
 
 def _connection_sentence(
-    kind: Kind, plain: str, broker: str | None, certificate: ClientCertificate | None
+    kind: Kind, text: str, broker: str | None, certificate: ClientCertificate | None
 ) -> str:
+    plain = plain_text(text)
     at = f"Broker {broker}" if broker else "The cluster"
     theirs = f"broker {broker}" if broker else "the cluster"
     ours = f"the client certificate {certificate.path}" if certificate else "the client certificate"
     refused_ours = "alert" in plain
     match kind:
         case Kind.AUTHENTICATION:
-            return f"{at} refused the login ({plain}): check the credentials of the kafka section."
+            return (
+                f"{at} refused the login ({plain}): check kafka.security.protocol, sasl.mechanism,"
+                " sasl.username and the password."
+            )
         case Kind.CERTIFICATE_EXPIRED if refused_ours:
             when = f" at {certificate.not_after:%Y-%m-%dT%H:%M:%SZ}" if certificate else ""
             return f"{at} refused {ours}: it expired{when}; renew it, the files are read again by themselves."
         case Kind.CERTIFICATE_EXPIRED:
             return f"The certificate of {theirs} has expired: renew it there."
+        case Kind.CERTIFICATE_UNTRUSTED if refused_ours and certificate is None:
+            return (
+                f"{at} wants a client certificate, and there is none ({plain}): set"
+                " kafka.ssl.certificate.location and kafka.ssl.key.location."
+            )
         case Kind.CERTIFICATE_UNTRUSTED if refused_ours:
             return (
                 f"{at} refused {ours} ({plain}): "
@@ -227,7 +281,9 @@ def _connection_sentence(
                 "is for another host name, or ssl.ca.location does not hold its authority."
             )
         case _:
-            return (
-                f"{at} cannot be reached ({plain}): check that it runs, "
-                "and kafka.bootstrap.servers, security.protocol and the way there."
+            remedies = (remedy for sign, remedy in _REMEDIES if sign.search(text))
+            remedy = next(
+                remedies,
+                "check that it runs, and kafka.bootstrap.servers, kafka.security.protocol and the way there.",
             )
+            return f"{at} cannot be reached ({plain}): {remedy}"

@@ -51,7 +51,11 @@ class TopicCheck:
             if facts.kind is not Kind.TOPIC_MISSING:
                 return self._unknown(facts)
             if not self._create:
-                return self._verdict(Verdict.ABSENT, facts.sentence, failure=facts)
+                sentence = (
+                    f"Topic {name} does not exist, and topics.create is false: create it with the settings"
+                    " that docs/runbook.md names."
+                )
+                return self._verdict(Verdict.ABSENT, sentence, failure=facts)
             if not settled:
                 sentence = (
                     f"Topic {name} does not exist; it is created once the same brokers have been seen "
@@ -107,7 +111,9 @@ class TopicCheck:
 
     def _unknown(self, failure: KafkaFailure, topic_id: str | None = None) -> TopicVerdict:
         asked = "settings" if failure.operation is Operation.DESCRIBE_CONFIGS else "state"
-        sentence = f"The {asked} of topic {self._contract.name} cannot be learnt: {failure.sentence}"
+        sentence = failure.sentence
+        if not failure.is_connection:  # which the other clients report in the same words
+            sentence = f"The {asked} of topic {self._contract.name} cannot be learnt: {sentence}"
         return self._verdict(Verdict.UNKNOWN, sentence, topic_id=topic_id, failure=failure)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -20,6 +21,10 @@ _DELIMITER = "__"
 # Variables of the command line that share the prefix.
 RESERVED_VARIABLES = frozenset({"KQUOTA_CONFIG"})
 _MAX_FILE_BYTES = 1024 * 1024
+_REMEDIES = {
+    errno.ENOENT: "; run kquota config init, or name another file with --config",
+    errno.EACCES: "; run this as root or as the agent's user",
+}
 
 
 class _ExactLoader(yaml.SafeLoader):
@@ -108,7 +113,9 @@ def read_text(path: Path) -> str:
             raw = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise SettingsError.of(
-            path, f"can't be read: {error.strerror}", "a YAML file the agent may read"
+            path,
+            f"can't be read: {error.strerror}{_REMEDIES.get(error.errno or 0, '')}",
+            "a YAML file the agent may read",
         ) from None
     if len(raw) > _MAX_FILE_BYTES:
         raise SettingsError.of(path, "is too large", f"{_MAX_FILE_BYTES} bytes")

@@ -170,7 +170,7 @@ def test_a_log_dir_that_is_missing_or_a_file_fails_until_it_is_a_directory(
     disk = make_disk("1")
     log_dir = disk.mount_point / "kafka-logs"
     watch = make_watch(log_dir)
-    assert watch.reason() == f"{log_dir}: does not exist"
+    assert watch.reason().startswith(f"{log_dir}: does not exist;")
     assert watch.volume.name == disk.device
     log_dir.touch()
     eventually(lambda: watch.reason() == f"{log_dir}: is not a directory")

@@ -141,7 +141,7 @@ def test_what_no_client_can_be_built_from_is_named(host: Host) -> None:
     said = host.run("config", "check")
     assert (said.code, said.out.splitlines()[-1][-len(str(host.log_dir)) :]) == (0, str(host.log_dir))
     assert said.out.startswith("warning: The credential files cannot be used (")
-    assert "ssl.ca.location failed" in said.out, "the agent starts, and waits for them"
+    assert "kafka.ssl.ca.location: /nonexistent.pem: No such file" in said.out, "the agent waits for it"
 
 
 @pytest.mark.parametrize(

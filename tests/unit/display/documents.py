@@ -34,6 +34,7 @@ def status_of(
         "lease_seconds_left": None,
         "applied": None,
         "applied_problem": "there is no applied-state file",
+        "applied_cause": "missing",
         "clients": None,
     }
     notes, problems = ["broker 1 (this host): fine"], ["a broker can't be reached"]

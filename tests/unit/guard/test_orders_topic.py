@@ -156,14 +156,21 @@ def test_the_readers_of_both_topics_do_not_mix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_readable"),
-    [(Kind.ACL_DENIED, False), (Kind.TOPIC_MISSING, False), (Kind.TIMEOUT, True), (Kind.UNREACHABLE, True)],
+    ("kind", "is_readable", "subject"),
+    [
+        (Kind.ACL_DENIED, False, "orders reader"),
+        (Kind.TOPIC_MISSING, False, "topic __kquota_orders"),
+        (Kind.TIMEOUT, True, "orders reader"),
+        (Kind.UNREACHABLE, True, "orders reader"),
+    ],
 )
-def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(kind: Kind, is_readable: bool) -> None:
+def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(
+    kind: Kind, is_readable: bool, subject: str
+) -> None:
     knowledge = KafkaState("usage")
     knowledge.take(OfOrders(ReadingFailed(KafkaFailure(kind, "it failed"))))
     assert knowledge.news(0).orders.is_readable is is_readable
-    assert [trouble.subject for trouble in knowledge.standing()] == ["orders reader"]
+    assert [trouble.subject for trouble in knowledge.standing()] == [subject]
     assert knowledge.drain_read_failures() == 1
     knowledge.take(OfOrders(ReadingRecovered()))
     assert knowledge.news(0).orders.is_readable

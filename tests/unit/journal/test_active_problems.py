@@ -66,6 +66,18 @@ def test_a_trouble_that_lasts_is_logged_every_hour_as_it_is_then() -> None:
     assert sentences(table) == [f"over: {first}"]
 
 
+def test_what_several_subjects_report_in_the_same_words_is_logged_once() -> None:
+    table = ActiveProblems()
+    reader, brokers = (
+        ActiveProblem.of(subject, KafkaFailure(Kind.UNREACHABLE, "it is down")) for subject in SUBJECTS
+    )
+    assert sentences(table, reader, brokers) == ["it is down"]
+    assert sentences(table, brokers) == [], "it is down still"
+    assert sentences(table, reader, brokers, at=STILL_SECONDS) == ["still: it is down"]
+    assert sentences(table) == ["over: it is down"]
+    assert sentences(table, brokers) == ["it is down"]
+
+
 def test_what_is_logged_of_one_subject_is_bounded() -> None:
     table = ActiveProblems()
     many = [trouble("reader", Kind.UNREACHABLE, f"kafka{n}:9") for n in range(1000)]
