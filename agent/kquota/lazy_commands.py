@@ -20,20 +20,20 @@ import kquota
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, or a group of commands: its place, ``module:name``, and a line about it."""
+    """A command, or a group of commands: its place, ``module:name``, a line about it, and an example."""
 
     place: str
     summary: str
+    example: str
     is_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Commands, by name, that serve one purpose, with examples of use."""
+    """Commands, by name, that serve one purpose."""
 
     title: str
     commands: Mapping[str, Command]
-    examples: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,11 @@ class LazyCommands:
         for name, one in self._commands().items():
             if command not in (None, name):
                 continue
+            epilog = f"Example: {one.example}"
             if one.is_group:
-                app.add_typer(_load(one.place), name=name)
+                app.add_typer(_load(one.place), name=name, epilog=epilog)
             else:
-                app.command(name)(_load(one.place))
+                app.command(name, epilog=epilog)(_load(one.place))
         return app
 
     def overview(self) -> typer.Typer:
@@ -117,9 +118,11 @@ def _load(place: str) -> Any:
 def _by_purpose(purposes: Sequence[Purpose]) -> type[TyperGroup]:
     class ByPurpose(TyperGroup):
         def format_commands(self, _context: Any, formatter: Any) -> None:
+            width = max(len(name) for purpose in purposes for name in purpose.commands)
             for purpose in purposes:
                 with formatter.section(purpose.title):
-                    formatter.write_dl([(name, one.summary) for name, one in purpose.commands.items()])
-                    formatter.write("".join(f"\n    $ {example}" for example in purpose.examples) + "\n")
+                    for name, one in purpose.commands.items():
+                        formatter.write(f"  {name:<{width}}  {one.summary}\n")
+                        formatter.write(f"  {'':<{width}}  $ {one.example}\n")
 
     return ByPurpose

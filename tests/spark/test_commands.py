@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shlex
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,15 @@ def rows(month: Tables, *arguments: str) -> Any:
     done = run(arguments[0], f"--tables={month.root}", *arguments[1:], "--json")
     assert done.exit_code == 0, f"{done.output}{done.exception!r}"
     return json.loads(done.stdout)
+
+
+def test_each_example_is_a_call_that_its_command_takes() -> None:
+    for purpose in COMMANDS.purposes:
+        for name, one in purpose.commands.items():
+            program, named, *arguments = shlex.split(one.example)
+            assert (program, named) == ("kquota-pipeline", name)
+            command: Any = typer.main.get_command(COMMANDS.application(name))
+            command.commands[name].make_context(name, arguments)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import shlex
+from typing import Any
 
 import pytest
 import typer
@@ -20,9 +22,10 @@ def test_the_list_names_each_command_under_its_purpose_and_loads_none(
     for purpose in COMMANDS.purposes:
         _, _, section = listed.partition(f"{purpose.title}:\n")
         for name, one in purpose.commands.items():
-            assert name in section.partition("$")[0]
-            assert one.summary in section, "it is not cut"
-        assert all(example in section for example in purpose.examples)
+            _, found, rest = section.partition(f"  {name} ")
+            assert found, name
+            assert rest.split("\n")[0].strip() == one.summary, "it is not cut"
+            assert rest.split("\n")[1].strip() == f"$ {one.example}"
 
 
 def test_each_command_that_is_listed_is_there_as_it_is_listed() -> None:
@@ -32,3 +35,17 @@ def test_each_command_that_is_listed_is_there_as_it_is_listed() -> None:
     for name, one in whole.commands.items():  # type: ignore[attr-defined]
         assert hasattr(one, "commands") == listed[name].is_group
         assert one.help, name
+
+
+def test_each_example_is_a_call_that_its_command_takes() -> None:
+    whole: Any = typer.main.get_command(COMMANDS.application())
+    for purpose in COMMANDS.purposes:
+        for name, one in purpose.commands.items():
+            program, *arguments = shlex.split(one.example)
+            assert (program, arguments[0]) == ("kquota", name)
+            command = whole
+            while hasattr(command, "commands"):
+                command = command.commands[arguments.pop(0)]
+            command.make_context(name, arguments)
+            shown = CliRunner().invoke(COMMANDS.application(name), [name, "--help"]).output
+            assert f"Example: {one.example}" in " ".join(shown.split())
