@@ -37,6 +37,11 @@ class CycleMessages:
     _enforcement: Enforcement | None = None
     _refused: dict[RefusedEvent, float] = field(default_factory=dict)
 
+    def follow(self, report: CycleReport) -> Iterator[Entry | ActiveProblem]:
+        """Yield the journal entries of a cycle, and all that is wrong in it."""
+        yield from self.changes(report)
+        yield from self.troubles(report)
+
     def changes(self, report: CycleReport) -> list[Entry]:
         """Return the journal entries of what a cycle changed or read, the state first."""
         return [*self._transition(report), *self._enforced(report), *_read(report)]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from kquota.guard.applied_state import AppliedState, AppliedUnknown
+from kquota.guard.applied_state import AppliedState
 from kquota.guard.decision_file import DecisionFile
-from kquota.guard.inputs import ClusterNews
+from kquota.guard.report import CycleReport
 from kquota.host.boot_clock import BootClock
 from kquota.journal.active_problems import ActiveProblem
 from kquota.journal.journal import MessageId
@@ -80,14 +80,12 @@ class LeaderWatch(Watch):
         self._trouble: ActiveProblem | None = None
         super().__init__("kquota-leaders")
 
-    def follow(
-        self, applied: AppliedState | AppliedUnknown | None, news: ClusterNews
-    ) -> Iterator[ActiveProblem]:
+    def follow(self, report: CycleReport) -> Iterator[ActiveProblem]:
         """Ask from now on if the plug-in needs the leaders; yield the reason why it does not get them."""
-        cluster_id = news.own_cluster_id
+        applied, cluster_id = report.applied, report.news.own_cluster_id
         if isinstance(applied, AppliedState) and applied.leaders is not None and cluster_id is not None:
             is_first = self._wanted is None and self._thread.ident is None
-            self._wanted = Wanted(cluster_id, news.active_brokers)
+            self._wanted = Wanted(cluster_id, report.news.active_brokers)
             if is_first:
                 self.start()
             if self._trouble is not None:

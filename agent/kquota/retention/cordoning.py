@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from queue import SimpleQueue
 
+from kquota.guard.report import CycleReport
 from kquota.journal.active_problems import ActiveProblem
 from kquota.journal.journal import Entry, MessageId
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.threads import Watch, going_on
 from kquota.policy.cordon import SETTING, Change, Cordon, change, log_dirs_to_cordon
-from kquota.policy.volume import Volume
 
 # A value that an operator, or a broker's new registration, has replaced is noticed after this long.
 LOOK_AGAIN_SECONDS = 60.0
@@ -42,13 +42,14 @@ class LogDirCordon(Watch):
         *,
         release_margin: Fraction,
         settle: Callable[[float], bool],
+        remember: Callable[[frozenset[str]], None],
     ) -> None:
-        """`ours` are the log dirs remembered as cordoned; `settle` waits until what was handed over to be
-        remembered is on disk, or returns False after that many seconds.
+        """`ours` are the log dirs remembered as cordoned; `settle` waits until what was handed to `remember`
+        is on disk, or returns False after that many seconds.
         """
         self._admin, self._broker_id, self._since = admin, broker_id, since
         self._release_margin = release_margin
-        self._settle = settle
+        self._settle, self._hand_over = settle, remember
         self.ours = frozenset(ours)
         self._wanted = self.ours
         self._to_remember: frozenset[str] | None = None
@@ -59,23 +60,19 @@ class LogDirCordon(Watch):
         self._trouble: ActiveProblem | None = None
         super().__init__("kquota-cordon")
 
-    def follow(
-        self, volumes: Sequence[Volume], remember: Callable[[frozenset[str]], None]
-    ) -> Iterator[ActiveProblem]:
-        """Take in the volumes of a cycle; yield why a log dir is not cordoned that should be."""
+    def follow(self, report: CycleReport) -> Iterator[ActiveProblem | Entry]:
+        """Yield why a log dir is not cordoned that should be, and what has happened since the last cycle."""
+        volumes = () if report.own is None else report.own.volumes
         self._wanted = log_dirs_to_cordon(volumes, self._since, self._wanted, self._release_margin)
         if (ours := self._to_remember) is not None:
             self._to_remember = None
-            remember(ours)
+            self._hand_over(ours)
             self._remembered.set()
         if (self._wanted or self.ours) and self._thread.ident is None:
             self.start()
         if self._trouble is not None:
             yield self._trouble
-
-    def entries(self) -> list[Entry]:
-        """Return what has happened since the last call."""
-        return [self._entries.get_nowait() for _ in range(self._entries.qsize())]
+        yield from [self._entries.get_nowait() for _ in range(self._entries.qsize())]
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kquota.disks.observation import VolumeObservation
@@ -54,32 +54,32 @@ class _Watched:
 
 @dataclass(slots=True)
 class PauseGrowth:
-    """Follows this broker's volumes through a PAUSE that is enforced."""
+    """Follows this broker's volumes through a PAUSE that is enforced; ``growing`` names those that grow."""
 
     broker_id: int
+    growing: frozenset[str] = frozenset()
     _paused_since_seconds: float | None = None
     _volumes: dict[str, _Watched] = field(default_factory=dict)
 
-    def look(self, report: CycleReport) -> dict[str, ActiveProblem]:
-        """Return the volumes that grow, by name."""
-        now = report.moment.monotonic_seconds
+    def follow(self, report: CycleReport) -> Iterator[ActiveProblem]:
+        """Yield a problem for each volume that grows."""
+        now, self.growing = report.moment.monotonic_seconds, frozenset()
         if not _paused(report):
             self.close()
-            return {}
+            return
         if self._paused_since_seconds is None:
             self._paused_since_seconds = now
         if now - self._paused_since_seconds < SETTLE_SECONDS:
-            return {}
-        found = {}
+            return
         for volume in report.observation.volumes:
             is_in_use = volume.role is VolumeRole.DATA and volume.status is VolumeStatus.OK
             if is_in_use and volume.consumed_bytes is not None:
-                sentence = self._follow(volume, volume.consumed_bytes, now)
+                sentence = self._judge(volume, volume.consumed_bytes, now)
                 if sentence is not None:
                     kind = "replication" if self._volumes[volume.name].topics is None else "topics"
                     subject = f"growth of {volume.name}"
-                    found[volume.name] = ActiveProblem(MessageId.GROWING_IN_PAUSE, subject, kind, sentence)
-        return found
+                    self.growing |= {volume.name}
+                    yield ActiveProblem(MessageId.GROWING_IN_PAUSE, subject, kind, sentence)
 
     def close(self) -> None:
         """Forget the observations, and ask no more."""
@@ -88,7 +88,7 @@ class PauseGrowth:
         self._volumes.clear()
         self._paused_since_seconds = None
 
-    def _follow(self, volume: VolumeObservation, consumed_bytes: int, now: float) -> str | None:
+    def _judge(self, volume: VolumeObservation, consumed_bytes: int, now: float) -> str | None:
         watched = self._volumes.setdefault(volume.name, _Watched())
         samples = watched.samples
         if not samples or now - samples[-1][0] >= _SAMPLE_SECONDS:

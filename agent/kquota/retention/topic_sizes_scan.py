@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from kquota.disks.segment_scan import SegmentLook
 from kquota.disks.segments import BrokerRules, InvalidTopicSettings, TopicRules, topic_rules
 from kquota.disks.server_properties import BrokerProperties
 from kquota.guard.decision_file import DecisionFile
+from kquota.guard.report import CycleReport
+from kquota.journal.journal import Entry
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.threads import Watch, going_on
@@ -61,11 +63,16 @@ class ContentsWatch(Watch):
         self.contents: Contents | None = None
         super().__init__("kquota-segments")
 
-    def follow(self, volumes: Sequence[VolumeObservation]) -> Contents | None:
-        """Look at these volumes from now on; return the outcome of a look, once."""
+    def follow(self, report: CycleReport) -> Iterable[Entry]:
+        """Look at the volumes of this cycle from now on."""
+        volumes = report.observation.volumes
         self._volumes = tuple(one for one in volumes if one.role is VolumeRole.DATA and not one.is_unknown)
         if self._volumes and self._settings.interval_seconds and self._thread.ident is None:
             self.start()
+        return ()
+
+    def take_unseen(self) -> Contents | None:
+        """Return the outcome of a look, once."""
         found, self._unseen = self._unseen, None
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kquota.disks.server_properties import BrokerProperties
@@ -42,10 +42,10 @@ from kquota.retention.cordoning import LogDirCordon
 from kquota.retention.growth import PauseGrowth
 from kquota.retention.topic_sizes_scan import ContentsWatch
 from kquota.service.metrics import AgentMetrics
+from kquota.service.state_collector import Figures
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
 from kquota.trust.signing import (
-    OwnCertificate,
     RecordSigner,
     own_certificate,
     signer_of,
@@ -61,6 +61,9 @@ _START_WAIT_SECONDS = 0.02
 _CALM_WAIT_SECONDS, _CALM_WAIT_RATIO = 0.5, 0.1
 # More than there are orders in a large cluster; they fit the state file with all else that is in it.
 _MOST_ORDERS_KEPT = 1000
+
+# A follower acts on a cycle's report, and returns what is wrong now and what is to be logged.
+Follower = Callable[[CycleReport], Iterable[ActiveProblem | Entry]]
 
 
 class Agent:
@@ -89,6 +92,7 @@ class Agent:
         self._counters, self._orders_counters = ReplayGuard(), ReplayGuard()
         self._orders_kept: int | None = None
         self._is_calm = False
+        self._figures = Figures()
         self._connect(settings, properties, state)
         self._cycle = Cycle(
             settings,
@@ -161,24 +165,10 @@ class Agent:
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
         self._local.wake_at(report.own)
         self._is_calm = report.is_calm
-        contents = self._contents.follow(report.observation.volumes)
-        for document in self._history.record(report, contents):
-            self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
-        self._remember_brokers(report)
-        self._remember_orders(moment)
-        if self._seal is not None:
-            self._local.remember_counter(self._seal.last, moment)
-        growing = self._growth.look(report)
-        own = own_certificate(self._seal, self._kafka.knowledge.verifier)
-        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment, own)]
-        standing += self._leaders.follow(report.applied, report.news)
-        own_volumes = () if report.own is None else report.own.volumes
-        standing += self._cordon.follow(own_volumes, self._local.remember_cordoned)
-        self._metrics.present.cordoned = self._cordon.ours
-        entries = [*self._messages.changes(report), *self._edge_entries(moment, own), *self._cordon.entries()]
+        found = [one for follow in self._followers for one in follow(report)]
+        entries = [one for one in found if isinstance(one, Entry)]
+        standing = [one for one in found if isinstance(one, ActiveProblem)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
-        self._metrics.show(report, frozenset(growing))
-        self._metrics.present.contents = self._contents.contents
         ended_seconds = time.monotonic()
         self._pace.cycle_ended(ended_seconds - started_seconds, ended_seconds)
         self._metrics.cycle_completed(ended_seconds - started_seconds, moment.wall.timestamp())
@@ -238,7 +228,7 @@ class Agent:
             kafka.close()
             raise
         self._kafka, self._local, self._seal, self._leaders = kafka, local, seal, leaders
-        self._contents = contents
+        self._contents, self._figures.signing = contents, settings.signing.mode
         self._cordon = LogDirCordon(
             kafka.admin,
             self.broker_id,
@@ -246,8 +236,19 @@ class Agent:
             state.cordoned_log_dirs,
             release_margin=settings.release_margin_ratio,
             settle=self._states.settle,
+            remember=local.remember_cordoned,
         )
-        self._metrics.present.signing = settings.signing.mode
+        self._followers: tuple[Follower, ...] = (
+            contents.follow,
+            self._record,
+            self._remember,
+            self._messages.follow,
+            self._growth.follow,
+            self._follow_edges,
+            leaders.follow,
+            self._cordon.follow,
+            self._show,
+        )
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds
@@ -255,12 +256,30 @@ class Agent:
         self._calm_wait_seconds = max(self._wait_seconds, calm_seconds)
         kafka.start()
 
-    def _remember_brokers(self, report: CycleReport) -> None:
+    def _record(self, report: CycleReport) -> Iterable[Entry]:
+        """Publish the records of the history."""
+        for document in self._history.record(report, self._contents.take_unseen()):
+            self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
+        return ()
+
+    def _remember(self, report: CycleReport) -> Iterable[Entry]:
+        """Keep in the state file what a later start needs."""
         ids, cluster_id = report.news.active_brokers, report.news.cluster_id
-        if ids is None or cluster_id is None:
-            return
-        self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
-        self._metrics.present.identity = str(self.broker_id), cluster_id
+        if ids is not None and cluster_id is not None:
+            self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
+            self._figures.identity = str(self.broker_id), cluster_id
+        self._remember_orders(report.moment)
+        if self._seal is not None:
+            self._local.remember_counter(self._seal.last, report.moment)
+        return ()
+
+    def _show(self, report: CycleReport) -> Iterable[Entry]:
+        """Show the cycle in the metrics, and what followed it."""
+        figures = self._figures
+        figures.growing, figures.cordoned = self._growth.growing, self._cordon.ours
+        figures.contents = self._contents.contents
+        self._metrics.show(report, replace(figures))
+        return ()
 
     def _recall_orders(self) -> None:
         """Take in once whose orders were read before the start, if they were this cluster's."""
@@ -282,42 +301,37 @@ class Agent:
         kept = self._orders_counters.kept(since_ms, _MOST_ORDERS_KEPT)
         self._local.remember_orders(OrdersRead(cluster_id, kept))
 
-    def _edge_troubles(self, moment: Moment, own: OwnCertificate | None) -> Iterator[ActiveProblem]:
-        """Yield the troubles at the edges, outside the cycle itself."""
-        kafka = self._kafka
-        yield from kafka.knowledge.standing()
-        usage, history = kafka.usage.state().trouble, kafka.history.state().trouble
+    def _follow_edges(self, report: CycleReport) -> Iterator[ActiveProblem | Entry]:
+        """Yield what is wrong at the edges, outside the cycle itself, and what happened there."""
+        kafka, knowledge, figures = self._kafka, self._kafka.knowledge, self._figures
+        usage, history = kafka.usage.state(), kafka.history.state()
+        yield from knowledge.standing()
         if (failure := kafka.usage.credentials_problem()) is not None:  # all clients have the same files
             yield ActiveProblem.of("credentials", failure)
-        if usage is not None:
-            yield ActiveProblem.of("publish", usage, MessageId.PUBLISH_FAILED)
-        if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
-            yield ActiveProblem.of("history", history)
-        yield from signing_troubles(self._seal, own, moment.wall)
+        if usage.trouble is not None:
+            yield ActiveProblem.of("publish", usage.trouble, MessageId.PUBLISH_FAILED)
+        denied = history.trouble
+        if denied is not None and denied.kind is Kind.ACL_DENIED:  # others report shared failures
+            yield ActiveProblem.of("history", denied)
+        own = own_certificate(self._seal, knowledge.verifier)
+        yield from signing_troubles(self._seal, own, report.moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:
                 yield ActiveProblem(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
-
-    def _edge_entries(self, moment: Moment, own: OwnCertificate | None) -> Iterator[Entry]:
-        """Yield what happened at the edges, and show in the metrics how they are."""
-        knowledge = self._kafka.knowledge
-        usage, history = self._kafka.usage.state(), self._kafka.history.state()
-        self._metrics.present.connected = usage.connected
-        if knowledge.certificate is not None:
-            certificate = knowledge.certificate.certificate
-            expires = None if certificate is None else certificate.not_after.timestamp()
-            self._metrics.present.certificate_expiry_seconds = expires
-        self._metrics.present.certificate_revoked = None if own is None else own.revoked
+        figures.connected, figures.certificate_revoked = usage.connected, None if own is None else own.revoked
         end = None if own is None else own.authority_end
-        self._metrics.present.authority_expiry_seconds = None if end is None else end.timestamp()
+        figures.authority_expiry_seconds = None if end is None else end.timestamp()
+        if (seen := knowledge.certificate) is not None:
+            expires = None if seen.certificate is None else seen.certificate.not_after.timestamp()
+            figures.certificate_expiry_seconds = expires
         if knowledge.verifier is not None:
-            self._metrics.present.revoked_certificates = len(knowledge.verifier.authorities.revoked())
+            figures.revoked_certificates = len(knowledge.verifier.authorities.revoked())
         self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             yield Entry.of(MessageId.KAFKA_TROUBLE, reason)
-        jump_seconds = self._jumps.jump_seconds(moment)
+        jump_seconds = self._jumps.jump_seconds(report.moment)
         if jump_seconds:
             self._metrics.clock_jumps.inc()
             sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"

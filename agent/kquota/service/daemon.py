@@ -158,8 +158,7 @@ class _Daemon:
 
     def _refuse(self, error: Exception, outcome: str) -> None:
         """Return the problems of the present configuration, and the one that applies instead."""
-        self._metrics.reload_failures.inc()
-        self._metrics.present.last_good = True
+        self._metrics.configuration_taken(is_last_good=True)
         self._journal.write(_refusal(error))
         self._log(MessageId.CONFIGURATION_REFUSED, outcome)
 
@@ -176,7 +175,7 @@ class _Daemon:
             agent.remember_configuration(self._configuration.good(settings))
             self._serve(settings)
             self._in_force(settings, agent)
-            self._metrics.present.last_good = False
+            self._metrics.configuration_taken(is_last_good=False)
             outcome = "the configuration was read again"
             self._log(MessageId.CONFIGURATION_LOADED, outcome)
         # systemd takes this for the end of the reload; the end of the start is the first decision

@@ -16,7 +16,7 @@ from kquota.guard.report import CycleReport
 from kquota.kafka.errors import Kind, Operation
 from kquota.policy.events import Refusal
 from kquota.policy.view import FoldResult
-from kquota.service.state_collector import PRESENT_NAMES, StateCollector
+from kquota.service.state_collector import PRESENT_NAMES, Figures, StateCollector
 
 STATE_FILES = (agent_state.FILE_NAME,)
 # A cycle is some milliseconds; beyond the interval it is late, beyond the lease it is too late.
@@ -26,7 +26,7 @@ _CYCLE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 class AgentMetrics:
     """All metrics of the agent for Prometheus; serve ``registry`` with :class:`MetricsServer`.
 
-    The parts of the agent set the attributes of ``present``, and count up the public counters.
+    The parts of the agent count up the public counters.
     """
 
     def __init__(self, version: str) -> None:
@@ -34,8 +34,8 @@ class AgentMetrics:
         # the library's default gives every counter a second series, which is not needed
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self.present = StateCollector(version)
-        self.registry.register(self.present)
+        self._present = StateCollector(version)
+        self.registry.register(self._present)
         self.publish_errors = self._counter(
             "publish_errors", "Usage records that could not be published.", "reason", Kind
         )
@@ -89,9 +89,9 @@ class AgentMetrics:
             names |= {sample.name for sample in metric.samples}
         return frozenset(names)
 
-    def show(self, report: CycleReport, growing_in_pause: frozenset[str] = frozenset()) -> None:
-        """Show what a cycle saw and did; volumes that grow in PAUSE are given by name."""
-        self.present.report, self.present.growing = report, growing_in_pause
+    def show(self, report: CycleReport, figures: Figures | None = None) -> None:
+        """Show what a cycle saw and did, and what followed it."""
+        self._present.shown = report, figures or Figures()
         for result, count in report.fold.results.items():
             self._records.labels(str(result)).inc(count)
         for cause, count in report.fold.refusals.items():
@@ -102,4 +102,9 @@ class AgentMetrics:
     def cycle_completed(self, seconds: float, at_timestamp_seconds: float) -> None:
         """Count a cycle that took ``seconds`` and ended at that Unix time."""
         self._cycle_seconds.observe(seconds)
-        self.present.last_cycle_seconds = at_timestamp_seconds
+        self._present.last_cycle_seconds = at_timestamp_seconds
+
+    def configuration_taken(self, *, is_last_good: bool) -> None:
+        """Show whether the last good configuration is in force because the present one was refused."""
+        self.reload_failures.inc(is_last_good)
+        self._present.last_good = is_last_good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
@@ -47,27 +48,33 @@ _MAX_ORDERS = 64
 _VOLUME_LABELS = ("volume", "mount_point", "role")
 
 
-class StateCollector(Collector):
-    """The present, rendered at a scrape; each attribute is replaced whole.
+@dataclass(slots=True)
+class Figures:
+    """The results of the last cycle's followers.
 
     ``identity`` is the broker's id and the cluster's, ``growing`` the names of volumes that grow in PAUSE.
     """
 
+    identity: tuple[str, str] | None = None
+    growing: frozenset[str] = frozenset()
+    contents: Contents | None = None
+    cordoned: frozenset[str] = frozenset()
+    connected: bool = False
+    certificate_expiry_seconds: float | None = None
+    signing: SigningMode | None = None
+    certificate_revoked: bool | None = None
+    authority_expiry_seconds: float | None = None
+    revoked_certificates: int | None = None
+
+
+class StateCollector(Collector):
+    """The present, rendered at a scrape; each attribute is replaced whole."""
+
     def __init__(self, version: str) -> None:
         self.version = version
-        self.identity: tuple[str, str] | None = None
-        self.report: CycleReport | None = None
-        self.growing: frozenset[str] = frozenset()
-        self.contents: Contents | None = None
-        self.cordoned: frozenset[str] = frozenset()
-        self.connected = False
+        self.shown: tuple[CycleReport | None, Figures] = (None, Figures())
         self.last_good = False
         self.last_cycle_seconds: float | None = None
-        self.certificate_expiry_seconds: float | None = None
-        self.signing: SigningMode | None = None
-        self.certificate_revoked: bool | None = None
-        self.authority_expiry_seconds: float | None = None
-        self.revoked_certificates: int | None = None
 
     def describe(self) -> Iterable[Metric]:
         """Return the names, so that no other metric can take one of them."""
@@ -75,29 +82,33 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Render the present; a metric whose value is not known has no series."""
-        report = self.report  # one cycle, although another one may end meanwhile
+        report, figures = self.shown  # one cycle, although another one may end meanwhile
         yield _info("kquota_build", "The agent's version.", ("version",), (self.version,))
-        yield _info("kquota_broker", "The broker this agent is for.", ("broker", "cluster_id"), self.identity)
-        yield _gauge("kquota_connected", "Whether the publisher is connected to the cluster.", self.connected)
+        yield _info(
+            "kquota_broker", "The broker this agent is for.", ("broker", "cluster_id"), figures.identity
+        )
+        yield _gauge(
+            "kquota_connected", "Whether the publisher is connected to the cluster.", figures.connected
+        )
         yield _gauge(
             "kquota_client_certificate_expiry_timestamp_seconds",
             "When the client certificate on disk expires.",
-            self.certificate_expiry_seconds,
+            figures.certificate_expiry_seconds,
         )
         yield _gauge(
             "kquota_signing_certificate_revoked",
             "Whether the certificate that signs the agent's records is revoked, so that none of them counts.",
-            self.certificate_revoked,
+            figures.certificate_revoked,
         )
         yield _gauge(
             "kquota_signing_authority_expiry_timestamp_seconds",
             "When the authority of the agent's certificate ends: after that no signature counts.",
-            self.authority_expiry_seconds,
+            figures.authority_expiry_seconds,
         )
         yield _gauge(
             "kquota_signing_revoked_certificates",
             "How many certificates the list that is in force revokes.",
-            self.revoked_certificates,
+            figures.revoked_certificates,
         )
         yield _gauge(
             "kquota_config_last_good",
@@ -115,13 +126,13 @@ class StateCollector(Collector):
         yield _one_of(
             "kquota_signing",
             "1 for the signing mode: off does not prove who has written a report or an order.",
-            ("mode", SigningMode, self.signing),
-            self.signing is not None,
+            ("mode", SigningMode, figures.signing),
+            figures.signing is not None,
         )
         yield from _of_decision(report)
         yield from _of_orders(report)
-        yield from _of_volumes(report, self.growing, self.cordoned)
-        yield from of_contents(self.contents)
+        yield from _of_volumes(report, figures)
+        yield from of_contents(figures.contents)
         yield from _of_plug_in(report)
 
 
@@ -256,17 +267,15 @@ def _widened(decision: Decision) -> str | None:
     return "no-list" if decision.no_scope is not None or is_partly else None
 
 
-def _of_volumes(
-    report: CycleReport | None, growing: frozenset[str], cordoned: frozenset[str]
-) -> Iterator[Metric]:
+def _of_volumes(report: CycleReport | None, shown: Figures) -> Iterator[Metric]:
     seen = () if report is None else report.observation.volumes
     own = {} if report is None or report.own is None else {one.name: one for one in report.own.volumes}
     labels = [(volume.name, volume.mount_point, volume.role.value) for volume in seen]
     figures = [
         _volume_figures(volume, own.get(volume.name))
         | {
-            "growing_in_pause": volume.name in growing,
-            "cordoned": not cordoned.isdisjoint(volume.log_dirs),
+            "growing_in_pause": volume.name in shown.growing,
+            "cordoned": not shown.cordoned.isdisjoint(volume.log_dirs),
         }
         for volume in seen
     ]

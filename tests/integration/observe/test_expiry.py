@@ -22,6 +22,7 @@ from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from tests.integration.conftest import StartCluster
 from tests.integration.waiting import eventually
+from tests.unit.guard.cycles import Bench
 
 MEBI = 1_048_576
 # On a machine with other work, the first look ends some seconds after the topics have their settings.
@@ -87,8 +88,13 @@ def test_the_bytes_that_are_foretold_leave_within_their_time(
     settings = SegmentsSection(interval_seconds=1.0, files_per_second=100_000)
     watch = ContentsWatch(admin, settings, properties, node.layout.directory / "decision.json")
 
+    bench = Bench()
+    bench.ports.volumes = (volume,)
+    report = bench.run()
+
     def look() -> Contents:
-        found = eventually(lambda: watch.follow([volume]), "a look has ended")
+        watch.follow(report)
+        found = eventually(watch.take_unseen, "a look has ended")
         assert isinstance(found, Contents)
         assert found.notes == ()
         return found

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from threading import Event, Thread
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.integration.quotas.nameless import Nameless
 from tests.integration.quotas.producers import RECORD_BYTES, Java, Librdkafka, Paced, rates
 from tests.integration.waiting import at_rest, eventually
 from tests.unit.cli.command import kquota
+from tests.unit.guard.cycles import Bench
 
 LIMIT = 400_000
 TOTAL = 800_000
@@ -135,12 +137,15 @@ def _passing_on(quoted: FencedCluster, node_id: int) -> Iterator[LeaderWatch]:
     admin = AdminConnection(ClientProperties(cluster.client_configuration("kquota-agent"), node_id))
     watch, clock, stop = LeaderWatch(admin, files.decision, node_id, BootClock()), BootClock(), Event()
 
+    report = Bench().run()
+
     def follow() -> None:
         while not stop.wait(0.2):
             applied = read_applied_state(files.applied, clock.now(), broker_id=node_id)
             facts = admin.describe_cluster().result()
             if not isinstance(facts, KafkaFailure):
-                for trouble in watch.follow(applied, ClusterNews(facts.cluster_id, facts.broker_ids)):
+                news = ClusterNews(facts.cluster_id, facts.broker_ids)
+                for trouble in watch.follow(replace(report, applied=applied, news=news)):
                     print(trouble.sentence)
 
     thread = Thread(target=follow)

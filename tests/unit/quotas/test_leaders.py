@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from kquota.guard.applied_state import AppliedState, LeadersUsed
+from kquota.guard.applied_state import LeadersUsed
+from kquota.guard.report import CycleReport
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import Pending
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.quotas.leaders import REGULAR_SECONDS, SOON_SECONDS, LeadersSchedule, LeaderWatch, Wanted
-from tests.unit.guard.cycles import CLUSTER, NEWS, applied_state
+from tests.unit.guard.cycles import CLUSTER, VERIFIED, Bench, applied_state
 from tests.unit.policy.golden import complaints
 
 MISSING = KafkaFailure(Kind.TOPIC_MISSING, "there is no such topic")
@@ -40,9 +41,11 @@ class Cluster:
         return Pending(lambda: self.leaders_by_topic)
 
 
-def plug_in(*, divides: bool = True) -> AppliedState:
-    """The report of a plug-in that divides by leaders, or does not."""
-    return applied_state(leaders=LeadersUsed("broker", 1) if divides else None)
+def report(*, divides: bool = True) -> CycleReport:
+    """The report of a cycle whose plug-in divides by leaders, or does not."""
+    bench = Bench()
+    bench.ports.plug_in = applied_state(leaders=LeadersUsed("broker", 1) if divides else None), VERIFIED
+    return bench.run()
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def followed(watch: LeaderWatch, seconds: float = 20) -> str:
     """The first trouble that is reported within this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for trouble in watch.follow(plug_in(), NEWS):
+        for trouble in watch.follow(report()):
             return trouble.sentence
         time.sleep(0.02)
     raise AssertionError("there is no trouble")
@@ -64,14 +67,14 @@ def followed(watch: LeaderWatch, seconds: float = 20) -> str:
 
 @pytest.mark.parametrize("watch", [Cluster({"orders": [1, 2, 1, None]})], indirect=True)
 def test_the_file_is_written_once_the_plug_in_divides_by_leaders(watch: LeaderWatch, tmp_path: Path) -> None:
-    assert list(watch.follow(plug_in(divides=False), NEWS)) == []
+    assert list(watch.follow(report(divides=False))) == []
     time.sleep(0.1)
     file = tmp_path / "leaders.json"
     assert not file.exists()
     asked_uptime_ms = BootClock().now().uptime_ms
     end = time.monotonic() + 20
     while not file.exists():
-        assert list(watch.follow(plug_in(), NEWS)) == []
+        assert list(watch.follow(report())) == []
         assert time.monotonic() < end
         time.sleep(0.02)
     document = json.loads(file.read_text("utf-8"))

@@ -33,8 +33,8 @@ class Pause:
         for _ in range(steps):
             self.consumed_bytes += growth_bytes // steps
             self.bench.ports.volumes = (volume(free),)
-            growing = self.watch.look(self._seen(self.bench.run(after=STEP_SECONDS)))
-            found = {name: trouble.sentence for name, trouble in growing.items()}
+            problems = list(self.watch.follow(self._seen(self.bench.run(after=STEP_SECONDS))))
+            found = dict(zip(sorted(self.watch.growing), [one.sentence for one in problems], strict=True))
         return found
 
     def _seen(self, report: CycleReport) -> CycleReport:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from kquota.guard.report import CycleReport
+from kquota.journal.active_problems import ActiveProblem
+from kquota.journal.journal import Entry
 from kquota.kafka.admin import Pending
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.policy.cordon import SETTING, Cordon
+from kquota.policy.volume import Volume
 from kquota.retention.cordoning import LogDirCordon
 from tests.integration.waiting import eventually
+from tests.unit.guard.cycles import Bench
 from tests.unit.policy.test_cordon import volume
 
 FULL, ROOMY = volume(800), volume(100)
@@ -63,6 +69,7 @@ def start(brokers: Brokers) -> Iterator[Start]:
             brokers.on_disk,
             release_margin=Fraction(1, 10),
             settle=lambda _seconds: settles,
+            remember=brokers.remember,
         )
         started.append(cordon)
         return cordon
@@ -72,13 +79,29 @@ def start(brokers: Brokers) -> Iterator[Start]:
         cordon.close()
 
 
-def cycles(cordon: LogDirCordon, brokers: Brokers, one: object, until: Callable[[], object]) -> list[str]:
+def seen(one: Volume) -> CycleReport:
+    """The report of a cycle that saw this volume."""
+    report = Bench().run()
+    assert report.own is not None
+    return replace(report, own=replace(report.own, volumes=(one,)))
+
+
+def problems(cordon: LogDirCordon, one: Volume, told: list[str] | None = None) -> list[str]:
+    """Run a cycle with this volume; return what is wrong, and add to ``told`` what has happened."""
+    found = list(cordon.follow(seen(one)))
+    if told is not None:
+        told += [each.sentence for each in found if isinstance(each, Entry)]
+    return [each.sentence for each in found if isinstance(each, ActiveProblem)]
+
+
+def cycles(
+    cordon: LogDirCordon, one: Volume, until: Callable[[], object], told: list[str] | None = None
+) -> list[str]:
     """Run cycles with this volume until something holds; return the sentences of the last one's troubles."""
     troubles: list[str] = []
 
     def cycle() -> object:
-        volumes = [one]
-        troubles[:] = [each.sentence for each in cordon.follow(volumes, brokers.remember)]  # type: ignore[arg-type]
+        troubles[:] = problems(cordon, one, told)
         return until()
 
     eventually(cycle)
@@ -90,11 +113,11 @@ def test_a_log_dir_is_remembered_before_it_is_cordoned_and_forgotten_afterwards(
     brokers: Brokers, start: Start
 ) -> None:
     cordon = start()
-    cycles(cordon, brokers, FULL, lambda: brokers.settings == {SETTING: "/a"})
-    assert brokers.on_disk_at_changes == [frozenset({"/a"})]
-    cycles(cordon, brokers, ROOMY, lambda: brokers.settings == {SETTING: ""} and not brokers.on_disk)
     entries: list[str] = []
-    eventually(lambda: entries.extend(one.sentence for one in cordon.entries()) or len(entries) == 2)
+    cycles(cordon, FULL, lambda: brokers.settings == {SETTING: "/a"}, entries)
+    assert brokers.on_disk_at_changes == [frozenset({"/a"})]
+    cycles(cordon, ROOMY, lambda: brokers.settings == {SETTING: ""} and not brokers.on_disk, entries)
+    cycles(cordon, ROOMY, lambda: len(entries) == 2, entries)
     assert entries == [
         "Kafka places no new partition in /a: its volume is over its soft limit",
         "Kafka may place new partitions in /a again",
@@ -104,8 +127,8 @@ def test_a_log_dir_is_remembered_before_it_is_cordoned_and_forgotten_afterwards(
 @pytest.mark.accepts("G17")
 def test_an_agent_that_died_in_between_still_knows_what_is_its_own(brokers: Brokers, start: Start) -> None:
     brokers.on_disk = frozenset({"/a"})
-    cycles(start(), brokers, FULL, lambda: brokers.settings == {SETTING: "/a"})
-    cycles(start(), brokers, ROOMY, lambda: brokers.settings == {SETTING: ""} and not brokers.on_disk)
+    cycles(start(), FULL, lambda: brokers.settings == {SETTING: "/a"})
+    cycles(start(), ROOMY, lambda: brokers.settings == {SETTING: ""} and not brokers.on_disk)
 
 
 def test_nothing_is_cordoned_that_could_not_be_remembered(brokers: Brokers, start: Start) -> None:
@@ -113,7 +136,7 @@ def test_nothing_is_cordoned_that_could_not_be_remembered(brokers: Brokers, star
     found: list[str] = []
 
     def has_trouble() -> bool:
-        found[:] = [each.sentence for each in cordon.follow([FULL], brokers.remember)]
+        found[:] = problems(cordon, FULL)
         return bool(found)
 
     eventually(has_trouble)
@@ -142,7 +165,7 @@ def test_a_cluster_that_refuses_is_a_trouble_with_a_sentence(
     cordon, found = start(), list[str]()
 
     def has_trouble() -> bool:
-        found[:] = [each.sentence for each in cordon.follow([FULL], brokers.remember)]
+        found[:] = problems(cordon, FULL)
         return bool(found)
 
     eventually(has_trouble)
@@ -150,13 +173,12 @@ def test_a_cluster_that_refuses_is_a_trouble_with_a_sentence(
     brokers.settings, brokers.refusal = {SETTING: ""}, None
     cycles(
         cordon,
-        brokers,
         FULL,
-        lambda: brokers.settings == {SETTING: "/a"} and not [*cordon.follow([FULL], brokers.remember)],
+        lambda: brokers.settings == {SETTING: "/a"} and not problems(cordon, FULL),
     )
 
 
 def test_an_agent_with_nothing_to_cordon_asks_nothing(brokers: Brokers, start: Start) -> None:
     cordon = start(Cordon.OFF)
-    assert [*cordon.follow([FULL], brokers.remember)] == []
+    assert list(cordon.follow(seen(FULL))) == []
     assert not cordon._thread.is_alive()

@@ -15,6 +15,7 @@ from kquota.disks.observation import VolumeObservation
 from kquota.disks.segment_scan import SegmentLook
 from kquota.disks.segments import BrokerRules
 from kquota.disks.server_properties import parse_broker_properties
+from kquota.guard.report import CycleReport
 from kquota.kafka.admin import Pending
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.policy.volume import VolumeRole
@@ -25,6 +26,7 @@ from kquota.service.topic_sizes_metrics import of_contents
 from kquota.settings.model import SegmentsSection
 from tests.unit.disks.test_segment_scan_process import segment
 from tests.unit.disks.test_segments import DEFAULTS
+from tests.unit.guard.cycles import Bench
 from tests.unit.policy.golden import complaints
 
 DENIED = KafkaFailure(Kind.ACL_DENIED, "the principal is denied describe-configs")
@@ -74,18 +76,26 @@ def properties(text: str = "") -> Any:
     return parse_broker_properties(f"node.id=1\n{text}".encode(), Path("server.properties"))
 
 
+def seen_by_cycle(log_dir: Path) -> CycleReport:
+    """The report of a cycle that saw a volume with this log dir."""
+    bench = Bench()
+    bench.ports.volumes = (replace(VOLUME, log_dirs=(str(log_dir),)),)
+    return bench.run()
+
+
 def looked(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Contents:
     """The outcome of this many looks at the log dir `tmp_path/1`."""
     monkeypatch.setattr(module, "SegmentLook", HereLook)
     monkeypatch.setattr(module, "FIRST_SECONDS", 0.0)
     settings = SegmentsSection(interval_seconds=0.001)
     watch = ContentsWatch(cluster, settings, properties(), tmp_path / "decision.json")  # type: ignore[arg-type]
-    volumes = [replace(VOLUME, log_dirs=(str(tmp_path / "1"),))]
+    report = seen_by_cycle(tmp_path / "1")
     seen: list[Contents] = []
     end = time.monotonic() + 30
     try:
         while len(seen) < times:
-            if (found := watch.follow(volumes)) is not None:
+            watch.follow(report)
+            if (found := watch.take_unseen()) is not None:
                 seen.append(found)
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -154,7 +164,8 @@ def test_an_interval_of_zero_means_never(tmp_path: Path, monkeypatch: pytest.Mon
         tmp_path / "decision.json",
     )
     for _ in range(5):
-        assert watch.follow([replace(VOLUME, log_dirs=(str(tmp_path),))]) is None
+        watch.follow(seen_by_cycle(tmp_path))
+        assert watch.take_unseen() is None
         time.sleep(0.01)
     watch.close()
     assert not (tmp_path / "segments.json").exists()

@@ -30,6 +30,7 @@ from kquota.policy.standing_orders import StandingOrder
 from kquota.policy.topic_scope import TopicScope
 from kquota.policy.volume import VolumeRole, VolumeStatus
 from kquota.service.metrics import AgentMetrics
+from kquota.service.state_collector import Figures
 from tests.unit.guard.cycles import (
     NEWS,
     START,
@@ -107,20 +108,23 @@ def shown(metrics: AgentMetrics, bench: Bench, *arrivals: Arrival) -> dict[str, 
 
 
 def everything(metrics: AgentMetrics, bench: Bench) -> None:
-    metrics.present.identity = "3", "cluster"
     filling = [bench.run(after=10) for _ in range(5)][-1]
     assert filling.own is not None
     (one, other) = filling.own.volumes
     counted = one._replace(fill_bytes_per_second=1, inodes=INODES)
     own = replace(filling.own, volumes=(counted, other))
     orders = (StandingOrder("hold", HELD.note, "pause"),)
-    metrics.show(replace(filling, own=own, decision=FALLBACK, orders=orders))
-    metrics.present.signing = SigningMode.OFF
+    figures = Figures(
+        identity=("3", "cluster"),
+        signing=SigningMode.OFF,
+        contents=contents(1),
+        certificate_expiry_seconds=1_800_000_000,
+        certificate_revoked=False,
+        revoked_certificates=2,
+        authority_expiry_seconds=1_900_000_000,
+    )
+    metrics.show(replace(filling, own=own, decision=FALLBACK, orders=orders), figures)
     metrics.cycle_completed(0.004, 1_700_000_000.5)
-    metrics.present.contents = contents(1)
-    metrics.present.certificate_expiry_seconds = 1_800_000_000
-    metrics.present.certificate_revoked, metrics.present.revoked_certificates = False, 2
-    metrics.present.authority_expiry_seconds = 1_900_000_000
 
 
 @pytest.mark.accepts("F35")
@@ -160,9 +164,9 @@ def test_error_counters_exist_from_the_start_at_zero(metrics: AgentMetrics) -> N
 
 
 @pytest.mark.accepts("A14")
-def test_connection_and_publication_errors(metrics: AgentMetrics) -> None:
+def test_connection_and_publication_errors(metrics: AgentMetrics, bench: Bench) -> None:
     assert series(metrics)["kquota_connected"] == 0
-    metrics.present.connected = True
+    metrics.show(bench.run(), Figures(connected=True))
     metrics.publish_errors.labels(Kind.UNREACHABLE).inc()
     metrics.publish_errors.labels(Kind.ACL_DENIED).inc(2)
     seen = series(metrics)
@@ -259,7 +263,9 @@ def test_a_volume_that_is_gone_leaves_no_series(metrics: AgentMetrics, bench: Be
     report = bench.run()
     assert report.own is not None
     filling = tuple(one._replace(fill_bytes_per_second=1) for one in report.own.volumes)
-    metrics.show(replace(report, own=replace(report.own, volumes=filling)), frozenset({"/dev/sda1"}))
+    metrics.show(
+        replace(report, own=replace(report.own, volumes=filling)), Figures(growing=frozenset({"/dev/sda1"}))
+    )
     seen = series(metrics)
     figures = {
         "capacity_bytes": 100,
@@ -337,18 +343,17 @@ def test_a_rival_is_an_alert(metrics: AgentMetrics, bench: Bench) -> None:
 def test_counters_count(metrics: AgentMetrics, bench: Bench) -> None:
     report: CycleReport = bench.run()
     metrics.show(replace(report, fold=Folded(Counter({"usage": 5, "malformed": 2}))))
-    metrics.show(replace(report, fold=Folded(Counter({"usage": 1})), write_error="No space left on device"))
+    unwritten = replace(report, fold=Folded(Counter({"usage": 1})), write_error="No space left on device")
+    metrics.show(unwritten, Figures(certificate_expiry_seconds=1_800_000_000))
     metrics.kafka_errors.labels(Kind.CERTIFICATE_EXPIRED).inc()
     for counter in (
         metrics.read_errors,
         metrics.history_dropped,
         metrics.clock_jumps,
-        metrics.reload_failures,
         metrics.cycle_failures,
     ):
         counter.inc()
-    metrics.present.last_good = True
-    metrics.present.certificate_expiry_seconds = 1_800_000_000
+    metrics.configuration_taken(is_last_good=True)
     metrics.cycle_completed(0.03, 1_700_000_000.5)
     seen = series(metrics)
     assert seen['kquota_records_total{result="usage"}'] == 6

@@ -9,8 +9,9 @@ import pytest
 from kquota.formats.signature_headers import SigningMode
 from kquota.policy.known_brokers import ListedBrokers
 from kquota.service.metrics import AgentMetrics
+from kquota.service.state_collector import Figures
 from tests.unit.guard.cycles import CLUSTER, NEWS, START, VERIFIED, Bench, applied_state, arrival, order
-from tests.unit.service.test_metrics import shown
+from tests.unit.service.test_metrics import series, shown
 
 
 @pytest.fixture
@@ -81,8 +82,8 @@ def test_reports_that_do_not_count_are_counted(metrics: AgentMetrics) -> None:
 
 def test_the_signing_mode_and_exempt_principals_are_shown(metrics: AgentMetrics, bench: Bench) -> None:
     assert "kquota_exempt_principals" not in shown(metrics, Bench())
-    metrics.present.signing = SigningMode.ACCEPT
-    seen = shown(metrics, bench)
+    metrics.show(bench.run(after=1), Figures(signing=SigningMode.ACCEPT))
+    seen = series(metrics)
     modes = {name: value for name, value in seen.items() if name.startswith("kquota_signing{")}
     assert modes == {
         'kquota_signing{mode="off"}': 0,
