@@ -63,9 +63,9 @@ class Account:
     epochs: int = 0
     """How often the client began a new epoch by itself, without a transaction.
 
-    librdkafka does so after a time-out, and after a sequence number that the broker did not expect. It then
-    sends again, in the new epoch, what waits for an answer on any partition, and the broker can't recognise
-    a copy (librdkafka's issue 4953).
+    Both clients do so after a time-out, and after a sequence number that the broker did not expect. They
+    then send again, in the new epoch, what waits for an answer, librdkafka's on any partition (its issue
+    4953), and the broker can't recognise a copy.
     """
 
     def __add__(self, other: Account) -> Account:

@@ -21,6 +21,11 @@ _END_SECONDS = 180.0
 """A producer ends its last transaction and delivers what waits, or gives it up: the longest delivery time."""
 
 
+_JAVA_NAMES_EPOCHS = "-Dorg.apache.logging.log4j.level=INFO"
+_JAVA_EPOCH = "ProducerId set to "
+"""Java's words in its log: once for the first epoch, and then for each that it begins by itself."""
+
+
 class ProducerFailed(Exception):
     """A producer ended before its time, or not in time; the message has the end of its log."""
 
@@ -83,7 +88,10 @@ class LedgerProducer:
         self.path.touch()
         transactional = kind.delivery is Delivery.TRANSACTIONAL
         of_java = kind.client is Client.JAVA
-        command = java.command() if of_java else [sys.executable, "-m", "bench.ledger.librdkafka_producer"]
+        command = [sys.executable, "-m", "bench.ledger.librdkafka_producer"]
+        if of_java:
+            program, *rest = java.command()
+            command = [program, _JAVA_NAMES_EPOCHS, *rest]
         # Small buffers: what waits in PAUSE is soon delivered or given up.
         buffers = ["buffer.memory=1000000"] if of_java else ["queue.buffering.max.kbytes=1000"]
         self._process = ChildProcess(
@@ -117,9 +125,13 @@ class LedgerProducer:
             return sum(line.startswith("a ") for line in lines)
 
     def book(self) -> Book:
-        """Its book as it is now."""
+        """Its book as it is now; Java's epochs, which its client names in its log alone, are added."""
         with self.path.open(encoding="ascii") as lines:
-            return read_book(lines)
+            book = read_book(lines)
+        if self.kind == Kind(Client.JAVA, Delivery.IDEMPOTENT):
+            with self._process.log_path.open(encoding="utf-8", errors="replace") as log:
+                book.epochs += max(0, sum(_JAVA_EPOCH in line for line in log) - 1)
+        return book
 
     def ask_to_stop(self) -> None:
         """Have it deliver what waits and end its book."""
