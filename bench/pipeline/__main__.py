@@ -17,7 +17,7 @@ from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.pipeline import closed
 from bench.pipeline.arrays import measure_arrays
-from bench.pipeline.commands import measure_commands
+from bench.pipeline.commands import measure_commands, measure_nothing_due
 from bench.pipeline.cost import Cost
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.engines import not_compared
@@ -57,6 +57,10 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
         yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
     stored = StoredFleet(brokers=5, days=2) if small else StoredFleet(brokers=100, days=8)
     yield _commands("commands", stored)
+    few = StoredFleet(brokers=5, days=3)  # it reads no row
+    yield Measurement(
+        "nothing-due", "commands", lambda folder: measure_nothing_due(folder / "nothing-due", few, _CORES)
+    )
     # Neither is measured unless it is asked for, or with all: each takes more than a quarter of an hour.
     tenth = StoredFleet(brokers=10, volumes=12, days=30, sample_seconds=600) if small else TENTH
     if profile is not Profile.USUAL:

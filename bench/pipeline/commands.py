@@ -10,9 +10,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
-from bench.pipeline.cost import MAINTAIN, Command
+from bench.pipeline.cost import MAINTAIN, NOTHING_DUE, Command
 from bench.pipeline.processes import measured
 from bench.pipeline.stored import StoredFleet, store
 from kquota_pipeline.maintain.derived import ALL_DERIVED
@@ -49,6 +50,25 @@ def measure_commands(
     policy.write_text("policies: [{name: in force}]", "utf-8")
     options = ["--json", f"--policies={policy}", f"--since={fleet.last_day}"]
     yield _run(folder, last_day, cores, OPEN_LOOP, options)[1]
+
+
+def measure_nothing_due(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:
+    """Yield the cost of `maintain` when records have come to the last day alone, which is still open.
+
+    Raises:
+        RuntimeError: a command failed, or did something.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    # The history is of a past year: its last day is open as long as a day closes so late.
+    age = datetime.now(UTC) - datetime.combine(fleet.last_day, time.min, UTC)
+    options = (*_KEPT, f"--closed-after-hours={age / timedelta(hours=1) - 12}")
+    store(folder, fleet, range(fleet.days - 1))
+    _run(folder, fleet, cores, MAINTAIN, options)
+    store(folder, fleet, range(fleet.days - 1, fleet.days))
+    said, cost = _run(folder, fleet, cores, MAINTAIN, options)
+    if "nothing is due" not in (folder / "log").read_text("utf-8"):
+        raise RuntimeError(f"nothing was to be due, but maintain said: {said}")
+    yield replace(cost, work=NOTHING_DUE)
 
 
 def closed_one_day(said: str) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 MAINTAIN = "maintain"
 """The command that closes days."""
+NOTHING_DUE = "maintain, nothing due"
+"""The same, when all days are closed but the last, to which records have come: as in most hours."""
 
 
 @dataclass(frozen=True, slots=True)

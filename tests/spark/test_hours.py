@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holdings_of
 from kquota_pipeline.forecast.series import VOLUME, hourly
-from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.days import Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.derived import HOLDING_DAYS, HOUR_DAYS, derive, read_derived, read_hours
 from kquota_pipeline.maintain.hours import hour_rows
 from kquota_pipeline.tables import HOLDINGS, HOURS, MAINTAINED, TOPICS, USAGE
@@ -90,7 +90,8 @@ def test_hours_are_read_where_they_are_derived_and_made_of_samples_where_a_day_h
     # One that no sample gave: only who reads the table sees it.
     derived = hour_rows(delta.read(spark, tables, USAGE)).withColumn("crest_bytes", F.col("crest_bytes") + 1)
     delta.replace_each(derived, tables, HOURS, [FIRST])
-    note(spark, tables, HOURS, {FIRST: digest(files_of_days(spark, tables, USAGE)[FIRST])}, MIDNIGHT)
+    of_samples = digest(files_of_days(spark, tables, USAGE)[FIRST])
+    note(spark, tables, [Entry(HOURS, FIRST, of_samples)], MIDNIGHT)
     stored(sample(24 * 60 + 1, 40))
 
     found = read_hours(spark, tables)

@@ -55,7 +55,7 @@ def require_own_checkpoint(spark: SparkSession, tables: Tables, checkpoint: str,
     Raises:
         ForeignCheckpoint: it is not.
     """
-    owner, own = _properties(spark, tables).get(_QUERY), _query_of(spark, checkpoint)
+    owner, own = delta.properties(spark, tables, USAGE).get(_QUERY), _query_of(spark, checkpoint)
     if owner is None:
         return
     if own is None and adopt:
@@ -84,7 +84,7 @@ def require_same_topic(spark: SparkSession, tables: Tables, topic: str, topic_id
     Raises:
         ForeignCheckpoint: it is another one, or was made again.
     """
-    noted = _properties(spark, tables).get(_TOPIC_ID)
+    noted = delta.properties(spark, tables, USAGE).get(_TOPIC_ID)
     if noted not in (None, topic_id):
         raise ForeignCheckpoint(
             f"{tables.root} was filled from a topic with the id {noted}, and {topic} has the id {topic_id}: "
@@ -99,7 +99,7 @@ def claim(spark: SparkSession, tables: Tables, query: str, topic_id: str) -> Non
     Raises:
         ForeignCheckpoint: another one does.
     """
-    noted = _properties(spark, tables)
+    noted = delta.properties(spark, tables, USAGE)
     owner = noted.get(_QUERY)
     if owner not in (None, query):
         raise ForeignCheckpoint(
@@ -125,7 +125,7 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
     for table in (USAGE, RECORDS):
         delta.known(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint)
-    owner = _properties(spark, tables).get(_QUERY)
+    owner = delta.properties(spark, tables, USAGE).get(_QUERY)
     begun = None if owner is None else delta.last_transaction(spark, tables, RECORDS, owner)
     if begun is None or _lines(spark, f"{checkpoint.rstrip('/')}/commits/{begun}"):
         return delta.newest_version(spark, tables, RECORDS)
@@ -143,11 +143,6 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
             "longer has the version before it: run `kquota-pipeline ingest` first"
         )
     return int(row["version"]) - 1
-
-
-def _properties(spark: SparkSession, tables: Tables) -> dict[str, str]:
-    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(USAGE)}`").collect()
-    return {row["key"]: str(row["value"]) for row in rows}
 
 
 def _query_of(spark: SparkSession, checkpoint: str) -> str | None:

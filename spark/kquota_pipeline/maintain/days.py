@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from pyspark.sql import SparkSession
@@ -15,13 +16,15 @@ from kquota_pipeline.tables import MAINTAINED, Table, Tables
 
 
 def files_of_days(spark: SparkSession, tables: Tables, table: Table) -> dict[date, list[str]]:
-    """Return the files of each day of a table, sorted. No file is opened."""
+    """Return the files of each day of a table, sorted, by their names within it. No file is opened."""
     found = delta.files_by_day(delta.read(spark, tables, table))
     return {day: sorted(names) for day, names in sorted(found.items())}
 
 
 def digest(files: list[str]) -> str:
-    """Return a digest of the names of a day's files; Delta never uses a name twice."""
+    """Return a digest of the names of a day's files: Delta never uses a name twice, so a name stands for what
+    is in the file, and the digest for what is in the day, wherever the table lies.
+    """
     return hashlib.sha256("\n".join(sorted(files)).encode()).hexdigest()
 
 
@@ -35,22 +38,20 @@ def last_digests(spark: SparkSession, tables: Tables) -> Mapping[str, Mapping[da
     return found
 
 
-def note(
-    spark: SparkSession,
-    tables: Tables,
-    table: Table,
-    digests: Mapping[date, str],
-    at: datetime,
-    rows: int | None = None,
-    duplicates: int = 0,
-) -> None:
-    """Note that each of these days is in order as long as its digest is this one."""
-    of_days = F.create_map(*(F.lit(part) for pair in digests.items() for part in pair))
-    noted = spark.range(1).select(
-        F.lit(table.name).alias("table_name"),
-        F.explode(of_days).alias("day", "files_digest"),
-        F.lit(at).alias("at"),
-        F.lit(rows).cast("bigint").alias("rows"),
-        F.lit(duplicates).cast("bigint").alias("duplicates"),
-    )
-    delta.append(noted, tables, MAINTAINED)
+@dataclass(frozen=True)
+class Entry:
+    """A day of a table is in order as long as its files, or those that it was made of, have this digest."""
+
+    table: Table
+    day: date
+    digest: str
+    rows: int | None = None
+    duplicates: int = 0
+
+
+def note(spark: SparkSession, tables: Tables, entries: Collection[Entry], at: datetime) -> None:
+    """Note what is in order, all in one transaction."""
+    if entries:
+        rows = [(one.table.name, one.day, at, one.digest, one.rows, one.duplicates) for one in entries]
+        frame = spark.createDataFrame(rows, MAINTAINED.schema)
+        delta.retried(lambda: delta.append(frame.coalesce(1), tables, MAINTAINED))

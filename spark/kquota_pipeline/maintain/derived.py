@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
-from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.days import Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.hours import as_hourly, as_hourly_looks, hour_rows, look_rows
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
@@ -98,7 +98,7 @@ def derive(
         rows = derived.rows(*(source.where(_among(some)) for source in sources)).repartition("day")
         in_order = rows.sortWithinPartitions("day", *derived.table.order)
         delta.replace_each(in_order, tables, derived.table, some)
-        note(spark, tables, derived.table, some, now)
+        note(spark, tables, [Entry(derived.table, day, found) for day, found in some.items()], now)
     return Changed(len(days), len(gone))
 
 

@@ -10,20 +10,13 @@ from pyspark.sql import SparkSession
 
 from kquota_pipeline import delta
 from kquota_pipeline.maintain.closing import close_day
-from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.days import Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.derived import ALL_DERIVED, derive
-from kquota_pipeline.tables import (
-    ALL,
-    BY_NAME,
-    INGESTED,
-    MAINTAINED,
-    RECORDS,
-    USAGE,
-    Table,
-    Tables,
-)
+from kquota_pipeline.maintain.due import MANY_FILES, due, settle, settled
+from kquota_pipeline.tables import ALL, INGESTED, MAINTAINED, RECORDS, USAGE, Table, Tables
 
-_MANY_FILES = 16
+# A run that is killed does again what it has not noted.
+_NOTED_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,14 @@ class Upkeep:
     closed_after: timedelta = timedelta(hours=2)
     """How long after its end a day is taken for complete."""
     vacuum_after: timedelta = timedelta(days=7)
-    """Files that the table no longer needs are deleted when they are this old: readers may have them open."""
+    """Files that the table no longer needs are deleted when they are this old: readers may have them open.
+    It is also how often they are looked for, which costs more than anything else on a day of few brokers.
+    """
+
+    def first_kept(self, table: Table, now: datetime) -> date:
+        """Return the first day of a table that is not dropped."""
+        days = self.raw_retention_days if table is RECORDS else self.retention_days
+        return (now - timedelta(days=days)).date()
 
     def is_closed(self, day: date, now: datetime) -> bool:
         """Whether no more rows of a UTC day are expected."""
@@ -55,8 +55,6 @@ class Done:
     """By derived table."""
     compacted_days: int = 0
     dropped_days: int = 0
-    rewritten: set[str] = field(default_factory=set)
-    """The tables that have left files behind, and may have some from before."""
 
     def summary(self) -> str:
         """Return it as one sentence."""
@@ -77,13 +75,35 @@ def maintain(
 ) -> Done:
     """Close finished days, compact open days, derive tables, drop and delete expired days and files.
 
-    It leaves unchanged days alone: a second run right after the first does nothing. It
-    may run at the same time as an ingest.
+    Where nothing is due it ends after a look at the logs of the tables. It may run at the same time as an
+    ingest.
 
     Raises:
         NotATable: there are no tables at that place, or others.
     """
     settings = settings or Upkeep()
+    before = settled(spark, tables)
+    reason = due(spark, tables, before, now, settings)
+    if reason is None:
+        report("nothing is due")
+        return Done(derived_days={derived.table.name: 0 for derived in ALL_DERIVED})
+    report(f"{reason}: all tables are looked through")
+    done = _do(spark, tables, now, settings, report)
+    deleted_at = now if before is None else before.deleted_at
+    if deleted_at + settings.vacuum_after <= now:
+        _delete_files(spark, tables, settings)
+        deleted_at = now
+    settle(spark, tables, deleted_at)
+    return done
+
+
+def _do(
+    spark: SparkSession,
+    tables: Tables,
+    now: datetime,
+    settings: Upkeep,
+    report: Callable[[str], None],
+) -> Done:
     delta.read(spark, tables, USAGE)
     # Those that it derives are there from the first run on.
     for table in ALL:
@@ -97,20 +117,21 @@ def maintain(
         name = derived.table.name
         changed = derive(spark, tables, derived, before[name], lambda day: settings.is_closed(day, now), now)
         done.derived_days[name] = changed.derived
-        if any(changed):
-            done.rewritten.add(name)
         if changed.derived:
             report(f"{name} of {changed.derived} days: derived")
         if changed.removed:
             report(f"{name} of {changed.removed} days: removed, as their source has none of them any more")
-    if any(len(files) > 1 for files in files_of_days(spark, tables, MAINTAINED).values()):
-        # Its notes come one by one, and only a run appends to it.
-        spark.sql(f"OPTIMIZE delta.`{tables.location(MAINTAINED)}`")
-        done.rewritten.add(MAINTAINED.name)
-    for name in sorted(done.rewritten):
-        hours = int(settings.vacuum_after.total_seconds() // 3600)
-        spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
     return done
+
+
+def _delete_files(spark: SparkSession, tables: Tables, settings: Upkeep) -> None:
+    """Delete the files that no table needs any more, those that a killed run has left included."""
+    if any(len(files) > 1 for files in files_of_days(spark, tables, MAINTAINED).values()):
+        # Its notes come few by few.
+        spark.sql(f"OPTIMIZE delta.`{tables.location(MAINTAINED)}`")
+    hours = int(settings.vacuum_after.total_seconds() // 3600)
+    for table in ALL:
+        spark.sql(f"VACUUM delta.`{tables.location(table)}` RETAIN {hours} HOURS")
 
 
 def _put_in_order(
@@ -123,22 +144,25 @@ def _put_in_order(
     done: Done,
     report: Callable[[str], None],
 ) -> None:
+    entries: list[Entry] = []
     for day, files in files_of_days(spark, tables, table).items():
         if digest(files) == before.get(day):
             continue
         if settings.is_closed(day, now):
             rows, duplicates = close_day(spark, tables, table, day)
             files_now = files_of_days(spark, tables, table).get(day, [])
-            note(spark, tables, table, {day: digest(files_now)}, now, rows, duplicates)
+            entries.append(Entry(table, day, digest(files_now), rows, duplicates))
             done.closed_days += 1
-            done.rewritten.add(table.name)
             done.duplicates += duplicates
             report(f"{table.name} {day}: {rows:,} rows in order, {duplicates:,} duplicates removed")
-        elif len(files) > _MANY_FILES:
+        elif len(files) > MANY_FILES:
             spark.sql(f"OPTIMIZE delta.`{tables.location(table)}` WHERE day = '{day.isoformat()}'")
             done.compacted_days += 1
-            done.rewritten.add(table.name)
             report(f"{table.name} {day}: {len(files)} files compacted")
+        if len(entries) == _NOTED_AT_ONCE:
+            note(spark, tables, entries, now)
+            entries.clear()
+    note(spark, tables, entries, now)
 
 
 def _drop_old_days(
@@ -150,11 +174,9 @@ def _drop_old_days(
     report: Callable[[str], None],
 ) -> None:
     for table in ALL:
-        days = settings.raw_retention_days if table is RECORDS else settings.retention_days
-        first_kept = (now - timedelta(days=days)).date()
+        first_kept = settings.first_kept(table, now)
         old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
         if old:
             delta.remove_days(spark, tables, table, old)
             done.dropped_days += len(old)
-            done.rewritten.add(table.name)
             report(f"{table.name}: {len(old)} days before {first_kept} dropped")

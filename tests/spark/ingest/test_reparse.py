@@ -18,7 +18,7 @@ from kquota_pipeline.ingest.reparse import reparse
 from kquota_pipeline.ingest.rows import ROWS
 from kquota_pipeline.ingest.stream import append_batch
 from kquota_pipeline.maintain.closing import close_day
-from kquota_pipeline.maintain.days import note
+from kquota_pipeline.maintain.days import Entry, note
 from kquota_pipeline.tables import (
     EXPIRY,
     FROM_HISTORY,
@@ -76,7 +76,7 @@ def test_what_an_earlier_version_did_not_know_is_made_of_the_records_as_they_cam
     gone = {"cluster_id": "C", "at": datetime(2026, 11, 20, 5, tzinfo=UTC), "day": DAY, "kafka_offset": 1}
     delta.append(rows(spark, USAGE, [gone]), tables, USAGE)
     assert close_day(spark, tables, USAGE, DAY) == (5, 2)
-    note(spark, tables, USAGE, {DAY: "digest"}, datetime(2026, 11, 21, 3, tzinfo=UTC))
+    note(spark, tables, [Entry(USAGE, DAY, "digest")], datetime(2026, 11, 21, 3, tzinfo=UTC))
     assert delta.read(spark, tables, USAGE).where(F.col("topics").isNotNull()).isEmpty()
     assert delta.read(spark, tables, TOPICS).isEmpty()
 
