@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
@@ -78,12 +79,18 @@ class Commit:
 
 
 def commits_from(spark: SparkSession, tables: Tables, table: Table, version: int) -> list[Commit]:
-    """Return this version of a table and those after it, as far as its log still has them.
+    """Return this version of a table and those after it, as far as its log still has them; none where there
+    is no table.
 
     It reads the log's own files, which costs a hundredth of finding a table's files.
     """
     found = []
-    changes = _log(spark, tables, table).getChanges(version, False)
+    try:
+        changes = _log(spark, tables, table).getChanges(version, False)
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
+            raise
+        return []
     while changes.hasNext():
         change = changes.next()
         actions = change._2()
@@ -106,6 +113,12 @@ def properties(spark: SparkSession, tables: Tables, table: Table) -> dict[str, s
     """Return the properties of a table."""
     rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(table)}`").collect()
     return {row["key"]: str(row["value"]) for row in rows}
+
+
+def noted(spark: SparkSession, tables: Tables, table: Table, key: str) -> str | None:
+    """Return one property, without a statement of SQL; None where there is none, or no table."""
+    value = _snapshot(spark, tables, table).metadata().configuration().get(key)
+    return str(value.get()) if value.isDefined() else None
 
 
 def set_property(spark: SparkSession, tables: Tables, table: Table, key: str, value: str) -> None:

@@ -63,9 +63,7 @@ class Settled:
 
 def settled(spark: SparkSession, tables: Tables) -> Settled | None:
     """Return what the last run noted; None where none has, or a version that notes otherwise."""
-    if not delta.exists(spark, tables, MAINTAINED):
-        return None
-    text = delta.properties(spark, tables, MAINTAINED).get(_SETTLED)
+    text = delta.noted(spark, tables, MAINTAINED, _SETTLED)
     if text is None:
         return None
     try:
@@ -114,9 +112,10 @@ def due(
 def _due(
     spark: SparkSession, tables: Tables, table: Table, seen: Seen | None, now: datetime, settings: Settings
 ) -> str | None:
-    if seen is None or delta.newest_version(spark, tables, table) < seen.version:
+    commits = [] if seen is None else delta.commits_from(spark, tables, table, seen.version)
+    if seen is None or not commits:
         return "is new, or was put back to an earlier state"
-    first, *later = delta.commits_from(spark, tables, table, seen.version)
+    first, *later = commits
     if (first.version, first.id) != (seen.version, seen.commit):
         return "is another one than the last run saw, or has had no run for a month"
     if later and table not in INGESTED:
