@@ -25,6 +25,7 @@ from kquota.policy.events import UsageEvent
 from kquota.policy.view import ClusterView
 from kquota.settings.load import load_text
 from kquota.settings.problems import SettingsError
+from tests.unit.policy.golden import samples
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 20, 10, 16, tzinfo=UTC)
@@ -117,10 +118,8 @@ def _read_or_refused(read: Callable[[], R], refusal: type[E]) -> R | E:
 
 
 def _samples(*folders: str) -> tuple[bytes, ...]:
-    paths = [
-        path for folder in folders for path in sorted((ROOT / "schemas/samples" / folder).rglob("*.json*"))
-    ]
-    return tuple(path.read_bytes() for path in paths)
+    found = [samples(folder, verdict) for folder in folders for verdict in ("valid", "invalid")]
+    return tuple(one.text.encode() for some in found for one in some)
 
 
 @cache

@@ -31,9 +31,9 @@ from kquota.service.metrics import AgentMetrics
 from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually
 from tests.unit.guard.configured import settings_in
-from tests.unit.policy.golden import SAMPLES, complaints
+from tests.unit.policy.golden import complaints, sample
 
-SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+SAMPLE = sample("applied", "open")
 
 
 @pytest.fixture

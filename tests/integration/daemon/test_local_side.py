@@ -28,9 +28,9 @@ from kquota.policy.decision import Scope
 from kquota.settings.model import Settings
 from tests.integration.waiting import eventually
 from tests.unit.guard.cycles import START
-from tests.unit.policy.golden import SAMPLES, complaints
+from tests.unit.policy.golden import complaints, sample
 
-SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+SAMPLE = sample("applied", "open")
 
 
 class Machine:

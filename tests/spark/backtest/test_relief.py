@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,15 +26,15 @@ from kquota_pipeline.backtest.relief import (
 )
 from kquota_pipeline.backtest.scene import VolumePlace
 from tests.spark.backtest.test_closed_loop import DEFAULTS, history, scene
+from tests.unit.policy.golden import sample
 
-SAMPLES = Path(__file__).parents[3] / "schemas/samples/relief/valid"
 HERE, THERE = VolumePlace(3, "/dev/sdb1"), VolumePlace(3, "/dev/sdc1")
 ELSEWHERE = VolumePlace(4, "/dev/sdb1")
 
 
 def document(name: str) -> dict[str, object]:
     """A plan as kquota relief writes it, before it is applied."""
-    found = json.loads((SAMPLES / f"{name}.json").read_text("utf-8"))
+    found = sample("relief", name)
     found |= {"state": "proposed", "steps": [{**step, "state": "proposed"} for step in found["steps"]]}
     assert isinstance(found, dict)
     return found
@@ -126,7 +124,7 @@ def test_plans_that_say_nothing_about_the_history_are_refused() -> None:
     with pytest.raises(InvalidPlan, match="schema_version: 2 is not known here, but 1"):
         check_version({**document("proposed"), "schema_version": 2})
     check_version(document("proposed"))
-    applied = plan_from_document(json.loads((SAMPLES / "restored.json").read_text("utf-8")))
+    applied = plan_from_document(sample("relief", "restored"))
     with pytest.raises(UnplayablePlan, match=r"steps\.0 is restored: the history has what it did"):
         topics_of(applied)
     with pytest.raises(UnplayablePlan, match="throttles replication"):

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from copy import deepcopy
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-SAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "samples" / "history"
+from tests.unit.policy import golden
+
 KAFKA_TIME = datetime(2026, 11, 21, 1, 2, 3, tzinfo=UTC)
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -20,7 +20,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 def sample(name: str) -> dict[str, Any]:
     """Return a valid golden sample."""
-    return json.loads((SAMPLES / "valid" / f"{name}.json").read_text("utf-8"))
+    return golden.sample("history", name)
 
 
 def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from referencing import Registry, Resource
 from kquota.policy.timestamps import InvalidTimestamp, parse_utc
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.timestamps import timestamp
-from tests.spark.ingest.messages import SAMPLES, changed, messages, sample
-
-SCHEMAS = SAMPLES.parents[1]
+from tests.spark.ingest.messages import changed, messages, sample
+from tests.unit.policy.golden import SCHEMAS, samples
 
 
 def problems(spark, values) -> list[str | None]:
@@ -24,20 +23,16 @@ def problems(spark, values) -> list[str | None]:
     return [row["problem"] for row in sorted(rows)]
 
 
-def files(folder: str):
-    return sorted((SAMPLES / folder).glob("*.json"))
-
-
 def test_every_valid_sample_is_read(spark):
-    paths = files("valid")
-    found = problems(spark, [path.read_bytes() for path in paths])
-    assert dict(zip([path.stem for path in paths], found, strict=True)) == {path.stem: None for path in paths}
+    valid = samples("history", "valid")
+    found = problems(spark, [one.text.encode() for one in valid])
+    assert {one.name: text for one, text in zip(valid, found, strict=True) if text is not None} == {}
 
 
 def test_every_invalid_sample_is_refused(spark):
-    paths = files("invalid")
-    found = problems(spark, [path.read_bytes() for path in paths])
-    assert [path.stem for path, text in zip(paths, found, strict=True) if text is None] == []
+    invalid = samples("history", "invalid")
+    found = problems(spark, [one.text.encode() for one in invalid])
+    assert [one.name for one, text in zip(invalid, found, strict=True) if text is None] == []
 
 
 USAGE, DECISION, CLIENTS, ORDER, TOPICS, EXPIRY = (

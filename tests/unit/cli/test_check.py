@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from tests.unit.cli.command import Host, Said, kquota, pause, throttle
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 
-OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
-PAUSED = json.loads((SAMPLES / "applied" / "valid" / "pause.json").read_text("utf-8"))
-LOST = json.loads((SAMPLES / "applied" / "valid" / "pause-lost-at-start.json").read_text("utf-8"))
+OPEN = sample("applied", "open")
+PAUSED = sample("applied", "pause")
+LOST = sample("applied", "pause-lost-at-start")
 
 
 def first_line(said: Said) -> str:

@@ -13,9 +13,9 @@ import typer
 
 from kquota.cli.main import application
 from tests.unit.cli.command import kquota
-from tests.unit.policy.golden import SAMPLES, complaints
+from tests.unit.policy.golden import complaints, replays
 
-REPLAYS = sorted((SAMPLES / "replay").glob("*.jsonl"))
+A_REPLAY = replays()["figures-15-gb-free"]
 
 
 def options(arguments: dict[str, Any]) -> list[str]:
@@ -34,8 +34,8 @@ def options(arguments: dict[str, Any]) -> list[str]:
     return found
 
 
-def expectation(records: Path) -> dict[str, Any]:
-    return dict(json.loads(records.with_suffix(".expected.json").read_text("utf-8")))
+def lines(records: list[dict[str, Any]]) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
 
 
 def in_process(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -47,9 +47,10 @@ def in_process(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.accepts("A10", "A16")
-@pytest.mark.parametrize("records", REPLAYS, ids=lambda path: path.stem)
-def test_it_prints_the_golden_decision(records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = expectation(records)
+@pytest.mark.parametrize("name", replays())
+def test_it_prints_the_golden_decision(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, records = replays()[name], tmp_path / "records.jsonl"
+    records.write_text(lines(expected["records"]), "utf-8")
     printed = in_process(["--records", str(records), *options(expected["arguments"])], monkeypatch)
     decision = json.loads(printed)
     assert decision == expected["decision"]
@@ -57,13 +58,11 @@ def test_it_prints_the_golden_decision(records: Path, monkeypatch: pytest.Monkey
 
 
 def test_records_can_come_from_standard_input() -> None:
-    records = SAMPLES / "replay" / "figures-15-gb-free.jsonl"
-    expected = expectation(records)
     said = kquota(
-        "decide", "--records", "-", *options(expected["arguments"]), stdin=records.read_text("utf-8")
+        "decide", "--records", "-", *options(A_REPLAY["arguments"]), stdin=lines(A_REPLAY["records"])
     )
     assert (said.code, said.err) == (0, "")
-    assert said.document == expected["decision"]
+    assert said.document == A_REPLAY["decision"]
     assert said.document["mode"] is said.document["sequence"] is said.document["boot_id"] is None
 
 
@@ -96,10 +95,11 @@ def test_records_can_come_from_standard_input() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    records = str(REPLAYS[0])
-    base = ["--records", records, "--brokers", "1", "--now", "2026-11-20T10:15:30Z"]
+    records = tmp_path / "records.jsonl"
+    records.write_text(lines(A_REPLAY["records"]), "utf-8")
+    base = ["--records", str(records), "--brokers", "1", "--now", "2026-11-20T10:15:30Z"]
     command = typer.main.get_command(application("decide"))
     with pytest.raises(SystemExit) as ended:
         command.main(["decide", *base, *arguments])
@@ -127,11 +127,11 @@ def test_a_report_without_a_time_of_storage_is_as_old_as_it_states(
     stored: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The form that the help shows has 0: the record was not stored in 1970."""
-    sample = SAMPLES / "replay" / "figures-15-gb-free.jsonl"
-    lines = [json.loads(line) for line in sample.read_text("utf-8").splitlines()]
-    plain = [{key: value for key, value in line.items() if key != "timestamp_ms"} | stored for line in lines]
+    plain = [
+        {key: value for key, value in record.items() if key != "timestamp_ms"} | stored
+        for record in A_REPLAY["records"]
+    ]
     records = tmp_path / "records.jsonl"
-    records.write_text("\n".join(map(json.dumps, plain)), "utf-8")
-    expected = expectation(sample)
-    printed = in_process(["--records", str(records), *options(expected["arguments"])], monkeypatch)
-    assert json.loads(printed) == expected["decision"]
+    records.write_text(lines(plain), "utf-8")
+    printed = in_process(["--records", str(records), *options(A_REPLAY["arguments"])], monkeypatch)
+    assert json.loads(printed) == A_REPLAY["decision"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from kquota.cli.explain import client_sentence
 from kquota.guard.applied_state import AppliedUnknown, UnknownCause, parse_applied_state
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 
-SAMPLE: dict[str, Any] = json.loads((SAMPLES / "applied" / "valid" / "scope-topics.json").read_text("utf-8"))
+SAMPLE: dict[str, Any] = sample("applied", "scope-topics")
 ONE = {**SAMPLE["clients"]["top"][0], "user": "ada", "client_id": "app-7"}
 FREE = {key: value for key, value in ONE.items() if key != "factor"}
 PAUSED = {"state": "PAUSE", "factor": 0.0, "mode": "enforce", "broker_mode": "enforce", "mechanism": "fence"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ import yaml
 import kquota as package
 from kquota.cli.local_state import disagreement
 from tests.unit.cli.command import Host, kquota, throttle
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 
-OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+OPEN = sample("applied", "open")
 
 
 def test_a_decision_is_shown_with_its_lease_and_what_is_applied(host: Host) -> None:

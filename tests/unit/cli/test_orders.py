@@ -19,7 +19,7 @@ from kquota.policy.membership import Membership
 from kquota.policy.timestamps import format_utc
 from kquota.policy.view import ClusterView
 from tests.unit.cli.command import Host
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 from tests.unit.trust.issuing import Authority
 
 STALENESS_SECONDS = 60.0  # as configured by default
@@ -122,8 +122,8 @@ class Look:
 
     def _report(self, age_seconds: float) -> None:
         now = datetime.now(UTC)
-        sample = json.loads((SAMPLES / "usage" / "valid" / "a-full-volume.json").read_text("utf-8"))
-        value = sample | {"SnapshotAt": format_utc(now - timedelta(seconds=age_seconds))}
+        usage = sample("usage", "a-full-volume")
+        value = usage | {"SnapshotAt": format_utc(now - timedelta(seconds=age_seconds))}
         self.view.fold(read_event(b"3", json.dumps(value).encode()), now)
 
 

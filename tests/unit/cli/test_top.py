@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from tests.unit.cli.command import Host
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 
-SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "clients.json").read_text("utf-8"))
+SAMPLE = sample("applied", "clients")
 
 
 def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: Host) -> None:

@@ -12,9 +12,9 @@ from kquota.cli.configuration import settings_of
 from kquota.cli.topic_sizes import expiry_sentence
 from kquota.policy.timestamps import format_utc
 from tests.unit.cli.command import Host
-from tests.unit.policy.golden import SAMPLES
+from tests.unit.policy.golden import sample
 
-SAMPLE = json.loads((SAMPLES / "segments" / "valid" / "a-volume.json").read_text("utf-8"))
+SAMPLE = sample("segments", "a-volume")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_one_long_name_takes_no_other_column_s_room(host: Host, command: str, co
 
 
 def test_without_a_look_before_there_is_no_growth(host: Host) -> None:
-    first = json.loads((SAMPLES / "history" / "valid" / "topics-of-a-first-look.json").read_text("utf-8"))
+    first = sample("history", "topics-of-a-first-look")
     write(host, Topics=first["Body"])
     assert host.run("top", "--topics").out.splitlines()[1].split()[3] == "-"
 

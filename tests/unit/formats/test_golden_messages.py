@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ from kquota.formats.records import (
 )
 from kquota.formats.usage_format import parse_usage, usage_to_document
 from kquota.policy.events import BrokerOrder, Event, MalformedEvent, OrderEvent, UsageEvent
-from tests.unit.policy.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
+from tests.unit.policy.golden import SCHEMAS, Sample, complaints, each, refused_by_schema, samples, validator
 
 APPENDED_MS = round(datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC).timestamp() * 1000)
 INVALID_LIMITS = {
@@ -35,13 +34,9 @@ INVALID_LIMITS = {
 }
 
 
-def each(kind: str, verdict: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", samples(kind, verdict), ids=lambda path: path.stem)
-
-
-def order_of(path: Path) -> tuple[str, str]:
+def order_of(golden: Sample) -> tuple[str, str]:
     """Return the key in the topic and the schema's definition: the file's name begins with the kind."""
-    kind = path.stem.split("-", 1)[0]
+    kind = golden.name.split("-", 1)[0]
     if kind == HOLD_KEY:
         return HOLD_KEY, "hold"
     if kind == DECOMMISSION_KEY:
@@ -62,8 +57,8 @@ def test_each_schema_is_itself_valid_and_says_what_it_is(kind: str) -> None:
 
 @pytest.mark.accepts("A22", "A23")
 @each("usage", "valid")
-def test_a_valid_usage_record_is_accepted_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
+def test_a_valid_usage_record_is_accepted_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
     assert complaints("usage", json.loads(text)) == []
     event = read_event("1", text)
     assert isinstance(event, UsageEvent)
@@ -72,8 +67,8 @@ def test_a_valid_usage_record_is_accepted_by_schema_and_core(path: Path) -> None
 
 @pytest.mark.accepts("A22")
 @each("usage", "valid")
-def test_what_the_core_writes_again_is_valid_and_reads_the_same(path: Path) -> None:
-    record = parse_usage(path.read_text("utf-8"))
+def test_what_the_core_writes_again_is_valid_and_reads_the_same(golden: Sample) -> None:
+    record = parse_usage(golden.text)
     document = usage_to_document(record)
     assert complaints("usage", document) == []
     again = parse_usage(json.dumps(document))
@@ -83,61 +78,61 @@ def test_what_the_core_writes_again_is_valid_and_reads_the_same(path: Path) -> N
 
 @pytest.mark.accepts("A2", "A31", "F5")
 @each("usage", "invalid")
-def test_an_invalid_usage_record_is_refused_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
+def test_an_invalid_usage_record_is_refused_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
     assert refused_by_schema("usage", text)
     event = read_event("1", text)
     # an invalid limit is no malformed record: it makes the broker undetermined
     assert isinstance(event, MalformedEvent) or (
         isinstance(event, UsageEvent) and event.record.invalid_limit is not None
     )
-    assert isinstance(event, UsageEvent) is (path.stem in INVALID_LIMITS)
+    assert isinstance(event, UsageEvent) is (golden.name in INVALID_LIMITS)
 
 
 @each("operator", "valid")
-def test_a_valid_order_is_accepted_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
-    key, definition = order_of(path)
+def test_a_valid_order_is_accepted_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
+    key, definition = order_of(golden)
     assert complaints("operator", json.loads(text), definition) == []
     assert not isinstance(read_event(key, text), MalformedEvent)
 
 
 @pytest.mark.accepts("F5")
 @each("operator", "invalid")
-def test_an_invalid_order_is_refused_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
-    key, definition = order_of(path)
+def test_an_invalid_order_is_refused_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
+    key, definition = order_of(golden)
     assert refused_by_schema("operator", text, definition)
     assert isinstance(read_event(key, text), MalformedEvent)
 
 
-def of_the_orders_topic(path: Path) -> tuple[list[str], Event]:
+def of_the_orders_topic(golden: Sample) -> tuple[list[str], Event]:
     """Return what the schema has against a sample, and what it is for readers of the orders topic."""
-    text = path.read_text("utf-8")
-    key, definition = order_of(path)
+    text = golden.text
+    key, definition = order_of(golden)
     document = json.loads(text)
     found = [*complaints("operator", document, definition), *complaints("operator", document, "bounds")]
     return found, read_event(key, text, APPENDED_MS, None, TopicKind.ORDERS)
 
 
 @each("orders", "valid")
-def test_a_valid_order_of_the_orders_topic_is_accepted_by_schema_and_core(path: Path) -> None:
-    found, event = of_the_orders_topic(path)
+def test_a_valid_order_of_the_orders_topic_is_accepted_by_schema_and_core(golden: Sample) -> None:
+    found, event = of_the_orders_topic(golden)
     assert found == []
     assert isinstance(event, OrderEvent)
 
 
 @pytest.mark.accepts("F5", "G11")
 @each("orders", "invalid")
-def test_an_invalid_order_of_the_orders_topic_is_refused_by_schema_and_core(path: Path) -> None:
-    found, event = of_the_orders_topic(path)
+def test_an_invalid_order_of_the_orders_topic_is_refused_by_schema_and_core(golden: Sample) -> None:
+    found, event = of_the_orders_topic(golden)
     assert found
     assert isinstance(event, MalformedEvent)
 
 
 @each("history", "valid")
-def test_a_valid_history_record_is_accepted_with_its_body(path: Path) -> None:
-    document = json.loads(path.read_text("utf-8"))
+def test_a_valid_history_record_is_accepted_with_its_body(golden: Sample) -> None:
+    document = golden.document
     assert complaints("history", document) == []
     if document["Kind"] == "usage":
         assert parse_usage(json.dumps(document["Body"])).invalid_limit is None
@@ -147,11 +142,11 @@ def test_a_valid_history_record_is_accepted_with_its_body(path: Path) -> None:
 
 
 @each("history", "invalid")
-def test_an_invalid_history_record_is_refused(path: Path) -> None:
-    assert refused_by_schema("history", path.read_text("utf-8"))
+def test_an_invalid_history_record_is_refused(golden: Sample) -> None:
+    assert refused_by_schema("history", golden.text)
 
 
 def test_every_kind_of_history_has_a_sample() -> None:
-    kinds = {json.loads(path.read_text("utf-8"))["Kind"] for path in samples("history", "valid")}
+    kinds = {one.document["Kind"] for one in samples("history", "valid")}
     schema = json.loads((SCHEMAS / "history.schema.json").read_text("utf-8"))
     assert kinds == set(schema["properties"]["Kind"]["enum"])

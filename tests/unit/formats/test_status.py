@@ -6,7 +6,6 @@ import json
 import re
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from kquota.policy.decision import Scope, decision_document
 from kquota.policy.events import Hold, HoldAction, OrderTerms
 from kquota.policy.view import ClusterView
 from tests.unit.policy.clusters import bounded, cases, decide_case, view_of
-from tests.unit.policy.golden import samples
+from tests.unit.policy.golden import Sample, each, sample, samples
 from tests.unit.policy.oracle import Case
 from tests.unit.policy.situations import GB, NOW, fold, free, limit, order, raw, usage
 
@@ -315,15 +314,14 @@ def test_a_decision_reads_back_as_it_was_written(case: Case) -> None:
     assert decision_document(read_decision_document(json.loads(json.dumps(document)))) == document
 
 
-@pytest.mark.parametrize("path", samples("decision", "valid"), ids=lambda path: path.stem)
-def test_a_valid_decision_file_reads_back(path: Path) -> None:
-    document = json.loads(path.read_text("utf-8"))
+@each("decision", "valid")
+def test_a_valid_decision_file_reads_back(golden: Sample) -> None:
+    document = golden.document
     assert read_decision_document(document).state.value == document["state"]
 
 
 def test_a_hold_reads_back_fit_to_print() -> None:
-    (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
-    decision = read_decision_document({**json.loads(path.read_text("utf-8")), "hold": HOLD})
+    decision = read_decision_document({**sample("decision", "open"), "hold": HOLD})
     until = datetime(2026, 11, 20, 10, 20, tzinfo=UTC)
     assert decision.hold == Hold(HoldAction.PAUSE, OrderTerms(until, "disks are \ufffd swapped", "ada\ufffd"))
 
@@ -351,29 +349,27 @@ def test_a_hold_reads_back_fit_to_print() -> None:
 def test_a_decision_that_can_t_be_read_says_which_key_and_value(
     change: dict[str, Any], sentence: str
 ) -> None:
-    (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
     with pytest.raises(MalformedDecision, match=f"^{re.escape(sentence)}"):
-        read_decision_document({**json.loads(path.read_text("utf-8")), **change})
+        read_decision_document({**sample("decision", "open"), **change})
 
 
 @pytest.mark.parametrize("key", ["reasons", "undetermined"])
 def test_a_decision_without_its_lists_can_t_be_read(key: str) -> None:
-    (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
-    document = json.loads(path.read_text("utf-8"))
+    document = sample("decision", "open")
     del document[key]
     with pytest.raises(MalformedDecision, match=f"^{key} is no list of objects"):
         read_decision_document(document)
 
 
 @pytest.mark.parametrize(
-    "path",
+    "golden",
     [
-        p
-        for p in samples("decision", "invalid")
-        if p.stem.startswith(("state-", "factor-", "pause-", "throttle-")) and p.stem != "factor-nan"
+        one
+        for one in samples("decision", "invalid")
+        if one.name.startswith(("state-", "factor-", "pause-", "throttle-")) and one.name != "factor-nan"
     ],
-    ids=lambda path: path.stem,
+    ids=lambda one: one.name,
 )
-def test_a_decision_that_contradicts_itself_is_refused(path: Path) -> None:
+def test_a_decision_that_contradicts_itself_is_refused(golden: Sample) -> None:
     with pytest.raises(MalformedDecision):
-        read_decision_document(json.loads(path.read_text("utf-8")))
+        read_decision_document(golden.document)

@@ -2,12 +2,12 @@
 
 import json
 import os
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from kquota.formats.strict_json import InvalidJson, parse_json
 from kquota.guard.applied_state import (
@@ -22,17 +22,16 @@ from kquota.guard.applied_verification import verify
 from kquota.host.boot_clock import BootMoment
 from kquota.host.documents import MalformedDocument
 from kquota.policy.decision import Mode, State
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema, sample
 
-SCHEMAS = Path(__file__).parents[3] / "schemas"
-SAMPLES = SCHEMAS / "samples" / "applied"
-THROTTLE = SAMPLES / "valid" / "throttle.json"
+THROTTLE = sample("applied", "throttle")
 BOOT_ID = "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11"
 WRITTEN_MS = 123_440_510
 NOW = BootMoment(BOOT_ID, WRITTEN_MS + 700)
 
 
-def parsed(sample: Path) -> AppliedState:
-    document = parse_json(sample.read_bytes())
+def parsed(text: str) -> AppliedState:
+    document = parse_json(text)
     if not isinstance(document, dict):
         raise MalformedDocument("no object")
     return parse_applied_state(document)
@@ -41,7 +40,7 @@ def parsed(sample: Path) -> AppliedState:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "applied.json"
-    path.write_bytes(THROTTLE.read_bytes())
+    path.write_text(json.dumps(THROTTLE), "utf-8")
     path.chmod(0o644)
     return path
 
@@ -53,10 +52,11 @@ def unknown(path: Path, now: BootMoment = NOW, **expected: Any) -> AppliedUnknow
     return answer
 
 
-@pytest.mark.parametrize("sample", sorted((SAMPLES / "valid").iterdir()), ids=lambda path: path.name)
-def test_every_valid_sample_is_read(sample: Path) -> None:
-    applied = parsed(sample)
-    document = json.loads(sample.read_text())
+@each("applied", "valid")
+def test_every_valid_sample_is_read(golden: Sample) -> None:
+    applied = parsed(golden.text)
+    document = golden.document
+    assert complaints("applied", document) == []
     assert applied.state.value == document["state"]
     assert applied.factor == document["factor"]
     assert applied.sequence == document["sequence"]
@@ -66,16 +66,11 @@ def test_every_valid_sample_is_read(sample: Path) -> None:
     assert applied.errors == {error["kind"]: error["count"] for error in document["errors"]}
 
 
-@pytest.mark.parametrize("sample", sorted((SAMPLES / "invalid").iterdir()), ids=lambda path: path.name)
-def test_every_invalid_sample_is_refused(sample: Path) -> None:
+@each("applied", "invalid")
+def test_every_invalid_sample_is_refused(golden: Sample) -> None:
+    assert refused_by_schema("applied", golden.text)
     with pytest.raises(InvalidJson):
-        parsed(sample)
-
-
-def test_the_samples_are_what_the_schema_says() -> None:
-    validator = Draft202012Validator(json.loads((SCHEMAS / "applied.schema.json").read_text()))
-    for sample in (SAMPLES / "valid").iterdir():
-        validator.validate(json.loads(sample.read_text()))
+        parsed(golden.text)
 
 
 def test_a_fresh_file_of_this_broker_is_believed(file: Path) -> None:
@@ -117,7 +112,7 @@ def test_what_is_no_such_file(file: Path) -> None:
 
 
 def test_what_a_usage_record_tells_of_it() -> None:
-    document = parsed(THROTTLE).to_usage_document()
+    document = parse_applied_state(THROTTLE).to_usage_document()
     assert document == {
         "State": "THROTTLE",
         "Factor": 0.42,
@@ -138,30 +133,32 @@ def test_what_a_usage_record_tells_of_it() -> None:
     ],
 )
 def test_a_scope_that_is_not_known_is_the_widest(written: dict[str, object], scope: str) -> None:
-    document = json.loads(THROTTLE.read_text("utf-8"))
+    document = deepcopy(THROTTLE)
     assert parse_applied_state({**document, **written}).to_usage_document()["Scope"] == scope
 
 
 def test_the_number_of_topics_is_read_where_the_plug_in_reports_it() -> None:
-    assert parsed(THROTTLE).cluster_topics is None
-    assert parsed(SAMPLES / "valid" / "scope-topics.json").cluster_topics == 4212
+    assert parse_applied_state(THROTTLE).cluster_topics is None
+    assert parse_applied_state(sample("applied", "scope-topics")).cluster_topics == 4212
 
 
 def test_why_a_decision_holds_on_after_its_lease_is_read() -> None:
-    assert parsed(THROTTLE).kept is None
-    assert parsed(SAMPLES / "valid" / "kept-after-its-lease.json").kept == "the decision's lease ran out"
+    assert parse_applied_state(THROTTLE).kept is None
+    assert (
+        parse_applied_state(sample("applied", "kept-after-its-lease")).kept == "the decision's lease ran out"
+    )
 
 
 @pytest.mark.accepts("F32")
 def test_enforcing_is_verified_once_the_agent_is_seen_exempt() -> None:
-    answer = verify(parsed(THROTTLE), "kquota-1-", NOW)
+    answer = verify(parse_applied_state(THROTTLE), "kquota-1-", NOW)
     assert (answer.verified, answer.contradicted) == (True, False)
     assert "User:CN=kquota-agent,O=example" in answer.sentence
 
 
 @pytest.mark.accepts("F32")
 def test_enforcing_is_refused_with_the_reason() -> None:
-    applied = parsed(THROTTLE)
+    applied = parse_applied_state(THROTTLE)
     # another client's id, also one that merely begins alike
     for prefix in ("kquota-2-", "kquota-11-"):
         other = verify(applied, prefix, NOW)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-from kquota.formats.strict_json import parse_json
 from kquota.guard.applied_clients import (
     ClientFigures,
     ClientUse,
@@ -13,9 +11,9 @@ from kquota.guard.applied_clients import (
     clients_body,
 )
 from kquota.guard.applied_state import parse_applied_state
-from tests.unit.policy.golden import SAMPLES, complaints
+from tests.unit.policy.golden import complaints, sample
 
-APPLIED = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
+APPLIED = sample("applied", "clients")
 assert isinstance(APPLIED, dict)
 SAMPLE = parse_applied_state(APPLIED).clients
 assert SAMPLE is not None
@@ -123,7 +121,7 @@ def test_groups_and_refusals_are_told_for_the_window_too() -> None:
         {"Principal": "User:alice", "ClientId": "loader", "Requests": 11},
         {"Principal": "User:bob", "ClientId": "", "Requests": 3},
     ]
-    record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+    record = sample("history", "clients")
     assert complaints("history", record | {"Body": body}) == []
 
 
@@ -133,12 +131,12 @@ def test_topics_of_a_client_are_those_of_a_window_that_is_no_longer_than_the_plu
         body = clients_body(figures(APP), figures(writing), window_seconds)
         (entry,) = body["Clients"]
         assert entry.get("Topics") == (None if topics is None else list(topics))
-        record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+        record = sample("history", "clients")
         assert complaints("history", record | {"Body": body}) == []
     assert "Topics" not in clients_body(figures(APP), figures(APP), 30.0)["Clients"][0]
 
 
 def test_the_body_is_one_of_the_history() -> None:
-    record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+    record = sample("history", "clients")
     record["Body"] = clients_body(SAMPLE, SAMPLE, 30.0)
     assert complaints("history", record) == []

@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from kquota.formats.strict_json import parse_json
 from kquota.guard.applied_state import parse_applied_state
 from kquota.history.history import HistoryRecorder
 from kquota.retention.topic_sizes import Contents
 from tests.unit.guard.cycles import CLUSTER, NEWS, Bench, arrival, volume
-from tests.unit.policy.golden import SAMPLES, complaints
+from tests.unit.policy.golden import complaints, sample
 from tests.unit.retention.test_topic_sizes import contents
 
 
@@ -100,7 +99,7 @@ def test_an_order_is_written_down_by_the_first_active_broker_alone() -> None:
 
 def test_clients_are_told_of_between_two_samples_of_one_plug_in() -> None:
     historian = Historian()
-    document = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
+    document = sample("applied", "clients")
     assert isinstance(document, dict)
     first = parse_applied_state(document)
     later = replace(first, written_uptime_ms=first.written_uptime_ms + 30_000)

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ from kquota.policy.decision import (
 from kquota.policy.events import Hold, HoldAction, OrderTerms
 from kquota.policy.limit_breaches import Resource
 from kquota.policy.topic_scope import TopicScope
-from tests.unit.policy.golden import complaints, refused_by_schema, samples
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema, sample
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 LEASE = Lease(NOW + timedelta(seconds=30), "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11", 123_456_789)
@@ -160,18 +159,17 @@ def document_of(name: str) -> dict[str, object]:
 @pytest.mark.accepts("A1")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_core_writes_exactly_the_golden_file(name: str) -> None:
-    text = next(path for path in samples("decision", "valid") if path.stem == name).read_text("utf-8")
-    assert json.loads(text) == document_of(name)
+    assert sample("decision", name) == document_of(name)
 
 
-@pytest.mark.parametrize("path", samples("decision", "valid"), ids=lambda path: path.stem)
-def test_the_schema_accepts_a_valid_file(path: Path) -> None:
-    assert complaints("decision", json.loads(path.read_text("utf-8"))) == []
+@each("decision", "valid")
+def test_the_schema_accepts_a_valid_file(golden: Sample) -> None:
+    assert complaints("decision", golden.document) == []
 
 
-@pytest.mark.parametrize("path", samples("decision", "invalid"), ids=lambda path: path.stem)
-def test_the_schema_refuses_an_invalid_file(path: Path) -> None:
-    assert refused_by_schema("decision", path.read_text("utf-8"))
+@each("decision", "invalid")
+def test_the_schema_refuses_an_invalid_file(golden: Sample) -> None:
+    assert refused_by_schema("decision", golden.text)
 
 
 @pytest.mark.accepts("A1")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.quotas.partition_counts import leaders_document, partition_counts
-from tests.unit.policy.golden import SAMPLES, complaints, refused_by_schema, samples
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema, sample
 
 LEADERS = st.dictionaries(
     st.text("ab._-", min_size=1, max_size=6),
@@ -46,23 +45,23 @@ def test_what_is_written_is_a_leaders_file(leaders: dict[str, list[int | None]],
 
 
 def test_the_golden_sample_is_what_is_written() -> None:
-    sample = json.loads((SAMPLES / "leaders/valid/three-topics.json").read_text("utf-8"))
+    written = sample("leaders", "three-topics")
     counts = {"orders-us": (0, 8), "orders-eu": (2, 8), "__consumer_offsets": (17, 50)}
     document = leaders_document(
         counts,
-        cluster_id=sample["cluster_id"],
+        cluster_id=written["cluster_id"],
         broker_id=1,
-        boot_id=sample["boot_id"],
+        boot_id=written["boot_id"],
         seen_uptime_ms=123440000,
     )
-    assert json.loads(json.dumps(document)) == sample
+    assert json.loads(json.dumps(document)) == written
 
 
-@pytest.mark.parametrize("path", samples("leaders", "valid"), ids=lambda path: path.stem)
-def test_the_schema_accepts_valid_samples(path: Path) -> None:
-    assert complaints("leaders", json.loads(path.read_text("utf-8"))) == []
+@each("leaders", "valid")
+def test_the_schema_accepts_valid_samples(golden: Sample) -> None:
+    assert complaints("leaders", golden.document) == []
 
 
-@pytest.mark.parametrize("path", samples("leaders", "invalid"), ids=lambda path: path.stem)
-def test_the_schema_refuses_invalid_samples(path: Path) -> None:
-    assert refused_by_schema("leaders", path.read_text("utf-8"))
+@each("leaders", "invalid")
+def test_the_schema_refuses_invalid_samples(golden: Sample) -> None:
+    assert refused_by_schema("leaders", golden.text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,13 +16,13 @@ from kquota.quotas.topic_thresholds import (
     parse_thresholds,
     thresholds_to_document,
 )
-from tests.unit.policy.golden import complaints, refused_by_schema, samples
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema
 
 
 @pytest.mark.accepts("D1")
-@pytest.mark.parametrize("path", samples("topics", "valid"), ids=lambda path: path.stem)
-def test_a_valid_file_is_accepted_by_schema_and_core_and_written_again(path: Path) -> None:
-    text = path.read_text("utf-8")
+@each("topics", "valid")
+def test_a_valid_file_is_accepted_by_schema_and_core_and_written_again(golden: Sample) -> None:
+    text = golden.text
     assert complaints("topics", json.loads(text)) == []
     thresholds = parse_thresholds(text)
     again = thresholds_to_document(thresholds)
@@ -31,9 +30,9 @@ def test_a_valid_file_is_accepted_by_schema_and_core_and_written_again(path: Pat
     assert parse_thresholds(json.dumps(again)) == thresholds
 
 
-@pytest.mark.parametrize("path", samples("topics", "invalid"), ids=lambda path: path.stem)
-def test_an_invalid_file_is_refused_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
+@each("topics", "invalid")
+def test_an_invalid_file_is_refused_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
     assert refused_by_schema("topics", text)
     with pytest.raises(InvalidThresholds):
         parse_thresholds(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,7 +22,7 @@ from kquota.retention.relief_plan import (
     planned,
 )
 from tests.unit.policy.clusters import bounded
-from tests.unit.policy.golden import complaints, refused_by_schema, samples
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema
 
 NOW = datetime(2026, 11, 25, 10, 15, 30, tzinfo=UTC)
 BY_MS = 1_795_601_730_123
@@ -41,18 +40,18 @@ PLAN = Plan(
 )
 
 
-@pytest.mark.parametrize("path", samples("relief", "valid"), ids=lambda path: path.stem)
-def test_a_valid_plan_is_accepted_by_schema_and_core_and_written_as_it_was_read(path: Path) -> None:
-    document = json.loads(path.read_text("utf-8"))
+@each("relief", "valid")
+def test_a_valid_plan_is_accepted_by_schema_and_core_and_written_as_it_was_read(golden: Sample) -> None:
+    document = golden.document
     assert complaints("relief", document) == []
     for key in ("unknown_key", "version", "partitions"):  # the latter are Kafka's own form of moves
         document.pop(key, None)
     assert plan_from_document(document).to_document() == document
 
 
-@pytest.mark.parametrize("path", samples("relief", "invalid"), ids=lambda path: path.stem)
-def test_an_invalid_plan_is_refused_by_schema_and_core(path: Path) -> None:
-    text = path.read_text("utf-8")
+@each("relief", "invalid")
+def test_an_invalid_plan_is_refused_by_schema_and_core(golden: Sample) -> None:
+    text = golden.text
     assert refused_by_schema("relief", text)
     with pytest.raises((InvalidPlan, InvalidJson)):
         plan_from_document(parse_json(text))

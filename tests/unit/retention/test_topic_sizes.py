@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from kquota.retention.topic_sizes import (
     sizes_before,
     topics_body,
 )
-from tests.unit.policy.golden import complaints, refused_by_schema, samples
+from tests.unit.policy.golden import Sample, complaints, each, refused_by_schema
 from tests.unit.retention.test_expiry import DAY_MS, NOW, RULES, partition
 
 AT = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
@@ -116,14 +115,14 @@ def test_the_segments_file_names_more_topics_than_a_history_record() -> None:
     assert (len(volume["Topics"]), volume["Others"]["Count"]) == (FILE_TOPICS, 100)
 
 
-@pytest.mark.parametrize("path", samples("segments", "valid"), ids=lambda path: path.stem)
-def test_a_valid_segments_file_is_accepted(path: Path) -> None:
-    assert complaints("segments", json.loads(path.read_text("utf-8"))) == []
+@each("segments", "valid")
+def test_a_valid_segments_file_is_accepted(golden: Sample) -> None:
+    assert complaints("segments", golden.document) == []
 
 
-@pytest.mark.parametrize("path", samples("segments", "invalid"), ids=lambda path: path.stem)
-def test_an_invalid_segments_file_is_refused(path: Path) -> None:
-    assert refused_by_schema("segments", path.read_text("utf-8"))
+@each("segments", "invalid")
+def test_an_invalid_segments_file_is_refused(golden: Sample) -> None:
+    assert refused_by_schema("segments", golden.text)
 
 
 def test_stray_directories_are_no_topics_growth_but_a_part_of_the_volume() -> None:

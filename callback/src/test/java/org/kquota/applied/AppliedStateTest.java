@@ -12,8 +12,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.kquota.Golden;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -21,19 +19,19 @@ import java.util.stream.Stream;
 class AppliedStateTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    static Stream<Path> valid() {
+    static Stream<Golden.Sample> valid() {
         return Golden.samples("applied", "valid");
     }
 
-    static Stream<Path> invalid() {
+    static Stream<Golden.Sample> invalid() {
         return Golden.samples("applied", "invalid");
     }
 
     @ParameterizedTest
     @MethodSource("valid")
-    void validSamplesSurviveARoundTrip(Path sample) throws IOException {
-        JsonNode original = JSON.readTree(Files.readAllBytes(sample));
-        AppliedState state = AppliedState.fromJson(Files.readAllBytes(sample));
+    void validSamplesSurviveARoundTrip(Golden.Sample sample) throws IOException {
+        JsonNode original = JSON.readTree(sample.bytes());
+        AppliedState state = AppliedState.fromJson(sample.bytes());
         JsonNode written = JSON.readTree(state.toJson());
         assertEquals(known(original, written), written);
         assertEquals(state, AppliedState.fromJson(state.toJson()));
@@ -41,8 +39,8 @@ class AppliedStateTest {
 
     @ParameterizedTest
     @MethodSource("invalid")
-    void invalidSamplesAreRefused(Path sample) {
-        assertThrows(IOException.class, () -> AppliedState.fromJson(Files.readAllBytes(sample)));
+    void invalidSamplesAreRefused(Golden.Sample sample) {
+        assertThrows(IOException.class, () -> AppliedState.fromJson(sample.bytes()));
     }
 
     /** The original without the keys of newer versions. */

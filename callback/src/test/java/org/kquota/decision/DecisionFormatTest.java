@@ -20,8 +20,6 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Collectors;
@@ -33,11 +31,11 @@ class DecisionFormatTest {
     private static final String DECISION = "{\"schema_version\": 1, \"cluster_id\": \"c\", \"broker_id\": 1, \"sequence\": 42, "
         + "\"mode\": \"enforce\", \"state\": \"THROTTLE\", \"factor\": 0.42, \"boot_id\": \"b\", \"valid_until_uptime_ms\": 7}";
 
-    static Stream<Path> valid() {
+    static Stream<Golden.Sample> valid() {
         return Golden.samples("decision", "valid");
     }
 
-    static Stream<Path> invalid() {
+    static Stream<Golden.Sample> invalid() {
         return Golden.samples("decision", "invalid");
     }
 
@@ -48,9 +46,9 @@ class DecisionFormatTest {
     @ParameterizedTest
     @MethodSource("valid")
     @Tag("F26")
-    void validSamplesAreReadAsTheyStand(Path sample) throws IOException {
-        JsonNode expected = new ObjectMapper().readTree(Files.readAllBytes(sample));
-        Result<Decision> result = DecisionFormat.parse(Files.readAllBytes(sample));
+    void validSamplesAreReadAsTheyStand(Golden.Sample sample) throws IOException {
+        JsonNode expected = new ObjectMapper().readTree(sample.bytes());
+        Result<Decision> result = DecisionFormat.parse(sample.bytes());
         assertNull(result.reason());
         Decision decision = result.value();
         assertEquals(expected.get("schema_version").intValue(), decision.schemaVersion());
@@ -73,8 +71,8 @@ class DecisionFormatTest {
     @ParameterizedTest
     @MethodSource("invalid")
     @Tag("F21")
-    void invalidSamplesAreRefusedWithAReason(Path sample) throws IOException {
-        Result<Decision> result = DecisionFormat.parse(Files.readAllBytes(sample));
+    void invalidSamplesAreRefusedWithAReason(Golden.Sample sample) {
+        Result<Decision> result = DecisionFormat.parse(sample.bytes());
         assertNull(result.value());
         assertNotNull(result.reason());
     }

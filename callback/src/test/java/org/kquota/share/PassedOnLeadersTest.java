@@ -14,10 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.kquota.Golden;
 import org.kquota.decision.Result;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -25,25 +22,25 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 class PassedOnLeadersTest {
-    static Stream<Path> valid() {
+    static Stream<Golden.Sample> valid() {
         return Golden.samples("leaders", "valid");
     }
 
-    static Stream<Path> invalid() {
+    static Stream<Golden.Sample> invalid() {
         return Golden.samples("leaders", "invalid");
     }
 
     @ParameterizedTest
     @MethodSource("valid")
-    void everyValidSampleIsRead(Path sample) throws IOException {
-        Result<PassedOnLeaders> result = PassedOnLeaders.parse(Files.readAllBytes(sample));
+    void everyValidSampleIsRead(Golden.Sample sample) {
+        Result<PassedOnLeaders> result = PassedOnLeaders.parse(sample.bytes());
         assertTrue(result.isPresent(), () -> sample + ": " + result.reason());
     }
 
     @ParameterizedTest
     @MethodSource("invalid")
-    void everyInvalidSampleIsRefusedWithAReason(Path sample) throws IOException {
-        Result<PassedOnLeaders> result = PassedOnLeaders.parse(Files.readAllBytes(sample));
+    void everyInvalidSampleIsRefusedWithAReason(Golden.Sample sample) {
+        Result<PassedOnLeaders> result = PassedOnLeaders.parse(sample.bytes());
         assertFalse(result.isPresent(), sample.toString());
         assertNotNull(result.reason());
     }

@@ -12,33 +12,30 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.kquota.Golden;
 import org.kquota.decision.Result;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Map;
 import java.util.stream.Stream;
 
 class ThresholdsFormatTest {
-    static Stream<Path> valid() {
+    static Stream<Golden.Sample> valid() {
         return Golden.samples("topics", "valid");
     }
 
-    static Stream<Path> invalid() {
+    static Stream<Golden.Sample> invalid() {
         return Golden.samples("topics", "invalid");
     }
 
     @ParameterizedTest
     @MethodSource("valid")
-    void everyValidSampleIsRead(Path sample) throws IOException {
-        Result<TopicThresholds> result = ThresholdsFormat.parse(Files.readAllBytes(sample));
+    void everyValidSampleIsRead(Golden.Sample sample) {
+        Result<TopicThresholds> result = ThresholdsFormat.parse(sample.bytes());
         assertTrue(result.isPresent(), () -> sample + ": " + result.reason());
     }
 
     @ParameterizedTest
     @MethodSource("invalid")
-    void everyInvalidSampleIsRefusedWithAReason(Path sample) throws IOException {
-        Result<TopicThresholds> result = ThresholdsFormat.parse(Files.readAllBytes(sample));
+    void everyInvalidSampleIsRefusedWithAReason(Golden.Sample sample) {
+        Result<TopicThresholds> result = ThresholdsFormat.parse(sample.bytes());
         assertFalse(result.isPresent(), sample.toString());
         assertNotNull(result.reason());
     }
