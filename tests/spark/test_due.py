@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kquota_pipeline import delta
-from kquota_pipeline.maintain.days import files_of_days
-from kquota_pipeline.maintain.derived import ALL_DERIVED, read_hours
+from kquota_pipeline.maintain.days import files_of_days, last_digests
+from kquota_pipeline.maintain.derived import ALL_DERIVED, HOUR_DAYS, derive, read_hours
 from kquota_pipeline.maintain.due import MANY_FILES, due, settle, settled
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
 from kquota_pipeline.tables import HOURS, MAINTAINED, TOPICS, USAGE, Tables
@@ -99,6 +99,22 @@ def test_late_records_of_a_closed_day_derive_that_day_alone(spark, tables):
     }  # fmt: skip
     assert files_of_days(spark, tables, USAGE)[SECOND] == other
     assert maintain(spark, tables, NOON).closed_days == 0
+
+
+def test_samples_are_dropped_before_the_hours_that_are_made_of_them(spark, tables):
+    assert maintain(spark, tables, NOON, Upkeep(raw_retention_days=1)).dropped_days == 1
+
+    def assert_kept() -> None:
+        assert files_of_days(spark, tables, HOURS).keys() == {FIRST, SECOND}
+        crests = read_hours(spark, tables).orderBy("hour").select("crest_bytes").collect()
+        assert [row["crest_bytes"] for row in crests] == [2, 2, 2]
+
+    assert files_of_days(spark, tables, USAGE).keys() == {SECOND, TODAY}
+    assert_kept()
+    append(spark, tables, sample(FIRST, 9))  # too late for a day that is gone
+    before = last_digests(spark, tables)[HOURS.name]
+    assert derive(spark, tables, HOUR_DAYS, before, lambda day: day < TODAY, NOON) == (0, 0)
+    assert_kept()
 
 
 def test_a_day_is_due_once_it_is_closed(reason):

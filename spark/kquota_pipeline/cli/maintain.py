@@ -26,7 +26,7 @@ def maintain_command(
         typer.Option(
             min=1,
             envvar="KQUOTA_PIPELINE_RAW_RETENTION_DAYS",
-            help="Days for which records are kept as they came, so that tables can be made again from them.",
+            help="Days for which samples are kept, and records as they came. Derived tables stay longer.",
         ),
     ] = _DEFAULT.raw_retention_days,
     closed_after_hours: Annotated[

@@ -38,9 +38,17 @@ def last_digests(spark: SparkSession, tables: Tables) -> Mapping[str, Mapping[da
     return found
 
 
+DROPPED = ""
+"""In place of a digest: the day was dropped as old. Days derived of it stay, and rows that come later count
+for nothing.
+"""
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A day of a table is in order as long as its files, or those that it was made of, have this digest."""
+    """A day of a table is in order as long as its files, or those that it was made of, have this digest; or
+    it was `DROPPED`.
+    """
 
     table: Table
     day: date

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
-from kquota_pipeline.maintain.days import Entry, digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.days import DROPPED, Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.hours import as_hourly, as_hourly_looks, hour_rows, look_rows
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
@@ -84,12 +84,17 @@ def derive(
     now: datetime,
 ) -> Changed:
     """Derive the days that have changed since `before`: first it is every day. A day that its source no
-    longer has, as `reparse` may leave it, is removed.
+    longer has, as `reparse` may leave it, is removed; not so if the source's was dropped as old.
     """
     digests = _digests(spark, tables, derived)
-    due = {day: found for day, found in digests.items() if found != before.get(day) and is_closed(day)}
+    kept = _kept(derived, last_digests(spark, tables))
+    due = {
+        day: found
+        for day, found in digests.items()
+        if day not in kept and found != before.get(day) and is_closed(day)
+    }
     days = sorted(due)
-    gone = files_of_days(spark, tables, derived.table).keys() - digests.keys()
+    gone = files_of_days(spark, tables, derived.table).keys() - digests.keys() - kept
     if gone:
         delta.remove_days(spark, tables, derived.table, gone)
     for begin in range(0, len(days), _AT_ONCE_DAYS):
@@ -158,9 +163,10 @@ def _parts(
     """
     sources = [_days_of(spark, tables, source, first, last) for source in derived.sources]
     digests = _digests(spark, tables, derived)
-    ready = last_digests(spark, tables)[derived.table.name]
-    changed = [day for day, found in digests.items() if found != ready.get(day)]
-    unchanged = digests.keys() - changed
+    noted = last_digests(spark, tables)
+    ready, kept = noted[derived.table.name], _kept(derived, noted)
+    changed = [day for day, found in digests.items() if day not in kept and found != ready.get(day)]
+    unchanged = (digests.keys() | kept) - set(changed)
     if not unchanged:
         return sources, None
     stored = delta.of_days(delta.known(spark, tables, derived.table), first, last)
@@ -191,6 +197,16 @@ def _digests(spark: SparkSession, tables: Tables, derived: Derived) -> dict[date
     return {
         day: digest([*files, *(name for other in others for name in other.get(day, []))])
         for day, files in first.items()
+    }
+
+
+def _kept(derived: Derived, noted: Mapping[str, Mapping[date, str]]) -> set[date]:
+    """Return the days that a source has dropped as old, and of which the derived table has what they were."""
+    return {
+        day
+        for origin in derived.origins
+        for day, found in noted.get(origin.name, {}).items()
+        if found == DROPPED and day in noted.get(derived.table.name, {})
     }
 
 

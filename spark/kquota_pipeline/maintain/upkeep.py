@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from kquota_pipeline import delta
 from kquota_pipeline.maintain.closing import close_day
-from kquota_pipeline.maintain.days import Entry, digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.days import DROPPED, Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.derived import ALL_DERIVED, derive
 from kquota_pipeline.maintain.due import MANY_FILES, due, settle, settled
-from kquota_pipeline.tables import ALL, INGESTED, MAINTAINED, RECORDS, USAGE, Table, Tables
+from kquota_pipeline.tables import ALL, HOURS, INGESTED, MAINTAINED, RECORDS, USAGE, Table, Tables
 
 # A run that is killed does again what it has not noted.
 _NOTED_AT_ONCE = 100
@@ -23,10 +23,12 @@ _NOTED_AT_ONCE = 100
 class Upkeep:
     """The settings of a run."""
 
-    retention_days: int = 400
-    """Days older than this are dropped, so that a year and its season can be compared."""
+    retention_days: int = 731
+    """Days older than this are dropped, so that two years and their seasons can be compared."""
     raw_retention_days: int = 30
-    """Likewise of the records as they came, from which the other tables can be made again."""
+    """Likewise of the records as they came, from which the other tables can be made again, and of samples:
+    what is derived of them stays.
+    """
     closed_after: timedelta = timedelta(hours=2)
     """How long after its end a day is taken for complete."""
     vacuum_after: timedelta = timedelta(days=7)
@@ -36,7 +38,9 @@ class Upkeep:
 
     def first_kept(self, table: Table, now: datetime) -> date:
         """Return the first day of a table that is not dropped."""
-        days = self.raw_retention_days if table is RECORDS else self.retention_days
+        days = self.retention_days
+        if table in (RECORDS, USAGE):
+            days = min(days, self.raw_retention_days)
         return (now - timedelta(days=days)).date()
 
     def is_closed(self, day: date, now: datetime) -> bool:
@@ -109,7 +113,11 @@ def _do(
     for table in ALL:
         delta.create(spark, tables, table)
     done = Done()
-    _drop_old_days(spark, tables, now, settings, done, report)
+    for table in ALL:
+        # Of samples those alone of which nothing derived is kept either: a pipeline that has not run for long
+        # has many days to derive.
+        first_kept = settings.first_kept(HOURS if table is USAGE else table, now)
+        _drop_old_days(spark, tables, table, first_kept, done, report)
     before = last_digests(spark, tables)
     for table in INGESTED:
         _put_in_order(spark, tables, table, before[table.name], now, settings, done, report)
@@ -121,6 +129,8 @@ def _do(
             report(f"{name} of {changed.derived} days: derived")
         if changed.removed:
             report(f"{name} of {changed.removed} days: removed, as their source has none of them any more")
+    dropped = _drop_old_days(spark, tables, USAGE, settings.first_kept(USAGE, now), done, report)
+    note(spark, tables, [Entry(USAGE, day, DROPPED) for day in dropped], now)
     return done
 
 
@@ -168,15 +178,14 @@ def _put_in_order(
 def _drop_old_days(
     spark: SparkSession,
     tables: Tables,
-    now: datetime,
-    settings: Upkeep,
+    table: Table,
+    first_kept: date,
     done: Done,
     report: Callable[[str], None],
-) -> None:
-    for table in ALL:
-        first_kept = settings.first_kept(table, now)
-        old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
-        if old:
-            delta.remove_days(spark, tables, table, old)
-            done.dropped_days += len(old)
-            report(f"{table.name}: {len(old)} days before {first_kept} dropped")
+) -> list[date]:
+    old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
+    if old:
+        delta.remove_days(spark, tables, table, old)
+        done.dropped_days += len(old)
+        report(f"{table.name}: {len(old)} days before {first_kept} dropped")
+    return old

@@ -175,7 +175,11 @@ MAINTAINED = Table(
         ("table_name", StringType(), "which table"),
         ("day", DateType(), "which day"),
         ("at", TimestampType(), "when that was"),
-        ("files_digest", StringType(), "of the names of the files that the day was made of or consists of"),
+        (
+            "files_digest",
+            StringType(),
+            "of the names of the files that the day was made of or consists of; empty: dropped",
+        ),
         ("rows", LongType(), "in the day after it; null for derived tables"),
         ("duplicates", LongType(), "rows that were removed because they had come before"),
     ),
