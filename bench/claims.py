@@ -16,6 +16,7 @@ from bench.bounds import (
 )
 from bench.figures import (
     AgentCost,
+    Impatient,
     Overshoot,
     Paused,
     Poll,
@@ -59,6 +60,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
     yield from looks(of(SegmentsCost, figures))
     yield from _overshoots(of(Overshoot, figures))
     yield from _open(of(Throughput, figures))
+    yield from _impatient(of(Impatient, figures))
     yield from _requests(of(RequestCost, figures))
     yield from _costs(of(Poll, figures))
 
@@ -220,6 +222,24 @@ def _open(entries: list[Throughput]) -> Iterator[Claim]:
             min(ratios.values()), ">=", bound, shown if asserted else f"at least {min(ratios.values()):.3f}",
             "the machine causes a difference that is smaller than the spread of the pairs",
             "more pairs, with clients and brokers on machines of their own",
+            asserted,
+        )  # fmt: skip
+
+
+def _impatient(entries: list[Impatient]) -> Iterator[Claim]:
+    """By answer, the broker's processor time of a refusal ÷ that of a request which it takes."""
+    cost = {(entry.system, entry.state): entry.processor_microseconds for entry in entries}
+    refused = {state: used for (system, state), used in cost.items() if system == FENCE and state != "OPEN"}
+    for whose, bound, asserted in ((FENCE, 1.2, True), (STOCK, 1.0, False)) if refused else ():
+        taken = cost[whose, "OPEN"]
+        worst = max(refused, key=lambda state: refused[state])
+        yield Claim(
+            "clients that try again at once: an answer in THROTTLE and PAUSE costs at most"
+            f" {bound:g} times one in OPEN, of {whose}",
+            refused[worst] / taken, "<=", bound,
+            f"{refused[worst]:.1f} µs in {worst}, {taken:.1f} µs in OPEN",
+            "Kafka meters each client that a callback names; a stock broker without quotas meters none",
+            "a retry.backoff.ms in the clients: without one each of them asks as fast as it is answered",
             asserted,
         )  # fmt: skip
 

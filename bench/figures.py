@@ -132,6 +132,25 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
+class Impatient:
+    """Clients that try again at once, each connection with one small request under way."""
+
+    system: str
+    state: str
+    connections: int
+    answers_per_second: float
+    refused_ratio: float
+    """Of the answers."""
+    processor_ratio: float
+    """Of one core: the broker's process."""
+
+    @property
+    def processor_microseconds(self) -> float:
+        """Of the broker's process for each answer."""
+        return 1e6 * self.processor_ratio / self.answers_per_second
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """From send to acknowledgement in OPEN at a small rate, in rounds that alternate with stock."""
 
@@ -289,6 +308,6 @@ def megabytes(count: float) -> str:
 
 
 KINDS = (
-    Throttled, Paused, Scoped, Throughput, Latency, Reaction, AgentCost, SegmentsCost, RequestCost, Poll,
-    QuotaThread, Overshoot,
+    Throttled, Paused, Scoped, Throughput, Impatient, Latency, Reaction, AgentCost, SegmentsCost, RequestCost,
+    Poll, QuotaThread, Overshoot,
 )  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 from bench import flowing, holding
 from bench.figures import FLAT_OUT, USUAL_RATE_BYTES, Case
 from bench.harness.bench import Measurement, Profile
+from bench.impatient import impatient
 from bench.loads import Client, Delivery, JavaLoadClass
 from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
@@ -32,11 +34,12 @@ from testbed.loopback.volumes import MIB, require_loop_volumes
 from testbed.loopback.workspace import Workspace
 
 THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT = "throttle", "pause", "scope", "reaction", "overshoot"
-REQUEST_PATH, OPEN, SEGMENTS = "request-path", "open", "segments"
-GROUPS = (THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN, SEGMENTS)
+REQUEST_PATH, OPEN, SEGMENTS, IMPATIENT = "request-path", "open", "segments", "impatient"
+GROUPS = (THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN, IMPATIENT, SEGMENTS)
 _THROTTLED = (GOVERNOR, GOVERNOR_3, FENCE)
 _PAUSED = (GOVERNOR, GOVERNOR_3, FENCE, FENCE_3, PEER_NAME)
 _FLOWING = (STOCK, GOVERNOR, FENCE)
+_IMPATIENT = (STOCK, FENCE)
 _LARGE_RATE_BYTES, _SMALL_RATE_BYTES = 20e6, 1e6
 _CONNECTIONS_AT_ONCE = 20
 _JAVA, _LIBRDKAFKA = Client.JAVA, Client.LIBRDKAFKA
@@ -53,9 +56,9 @@ class Brokers:
         self._systems = ExitStack()
 
     def __enter__(self) -> Self:
-        workspace = self._stack.enter_context(Workspace())
+        self.workspace = self._stack.enter_context(Workspace())
         self._stack.callback(self.stop)
-        self.java = JavaLoadClass(self.runtime, workspace.path)
+        self.java = JavaLoadClass(self.runtime, self.workspace.path)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -105,6 +108,7 @@ def _usual() -> Iterator[Measurement[Brokers]]:
     yield _alone("polls", REQUEST_PATH, polls)
     yield _alone("quota-path", REQUEST_PATH, partial(quota_path, forks=1, iterations=5))
     yield _open(_JAVA, 20)
+    yield _impatient()
 
 
 def _full() -> Iterator[Measurement[Brokers]]:
@@ -205,6 +209,16 @@ def _open(client: Client, connections: int) -> Measurement[Brokers]:
         return [*rates, *flowing.latency(systems, one, rounds=3, java=brokers.java)]
 
     return _measurement(_name(OPEN, case), OPEN, run)
+
+
+def _impatient() -> Measurement[Brokers]:
+    def run(brokers: Brokers) -> list[object]:
+        java = JavaLoadClass(
+            brokers.runtime, brokers.workspace.path, Path(__file__).with_name("ImpatientLoad.java")
+        )
+        return list(impatient(brokers.systems(_IMPATIENT), java))
+
+    return _measurement(IMPATIENT, IMPATIENT, run)
 
 
 def _name(scenario: str, case: Case) -> str:

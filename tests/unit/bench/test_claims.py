@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.claims import claims
-from bench.figures import Case, Paused, Reaction, RequestCost, SegmentsCost
+from bench.figures import Case, Impatient, Paused, Reaction, RequestCost, SegmentsCost
 from bench.harness.claims import Claim
 from bench.loads import Client
 from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, STEP, flat_out
@@ -106,3 +106,14 @@ def test_a_look_at_segments_has_ten_minutes_and_a_hundredth_of_a_core(
 ) -> None:
     found = claims([SegmentsCost(200_000, 800_000, seconds, ratio, 0.002, 12_000_000)])
     assert [claim.holds for claim in found] == holds
+
+
+@pytest.mark.parametrize("state", ["THROTTLE", "PAUSE"])
+def test_a_refusal_that_costs_more_than_a_request_breaks_the_claim(state: str):
+    stock = Impatient("stock", "OPEN", 1000, 20_000.0, 0.0, 1.0)
+    taken = replace(stock, system="fence")
+    cheap = [replace(taken, state=one, answers_per_second=40_000.0) for one in ("THROTTLE", "PAUSE")]
+    assert broken(stock, taken, *cheap) == []
+    dear = [replace(one, processor_ratio=2.5) if one.state == state else one for one in cheap]
+    assert len(broken(stock, taken, *dear)) == 1
+    assert state in about("try again at once", stock, taken, *dear)[0].measured
