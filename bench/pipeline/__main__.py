@@ -28,7 +28,7 @@ from bench.pipeline.lane import measure_engine
 from bench.pipeline.origin import rows
 from bench.pipeline.stored import StoredFleet
 from bench.pipeline.tenth import TENTH, measure_tenth
-from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
+from bench.pipeline.work import CLOSING, HOURS, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
@@ -48,10 +48,10 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     )
     yield Measurement("closed-loop-arrays", "closed-loop", lambda _: [measure_arrays(cluster)])
     fleet, days = (Fleet(brokers=100), 2) if small else (Fleet(), 3)
-    yield _lane(fleet, "spark", days, (*WORKS, *PARTS))
+    yield _lane(fleet, "spark", days, WORKS)
     yield _lane(fleet, "duckdb", days, WORKS)
-    yield _lane(fleet, "spark", days, (REPLAY, REGRESSION), cores=1)
-    yield _lane(fleet, "spark", 2 * days, (REPLAY, REGRESSION))
+    yield _lane(fleet, "spark", days, WORKS, cores=1)
+    yield _lane(fleet, "spark", 2 * days, WORKS)
     for name, brokers, some_days, work in (("hours", 300, 3, HOURS), ("closing", 100, 1, CLOSING)):
         part = Fleet(brokers=20 if small else brokers)
         yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
@@ -66,8 +66,7 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     if profile is not Profile.USUAL:
         yield Measurement("tenth", "tenth", lambda folder: [measure_tenth(folder / "tenth", tenth)])
     if profile is Profile.FULL:
-        # Its open loop takes ten times that of a hundred brokers: it replays sample by sample.
-        yield _commands("commands-1000", StoredFleet(brokers=1000, days=1), open_loop=False)
+        yield _commands("commands-1000", StoredFleet(brokers=1000, days=1))
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)
 
@@ -82,12 +81,8 @@ def _lane(
     )
 
 
-def _commands(name: str, fleet: StoredFleet, *, open_loop: bool = True) -> Measurement[Path]:
-    return Measurement(
-        name,
-        "commands",
-        lambda folder: measure_commands(folder / name, fleet, _CORES, open_loop=open_loop),
-    )
+def _commands(name: str, fleet: StoredFleet) -> Measurement[Path]:
+    return Measurement(name, "commands", lambda folder: measure_commands(folder / name, fleet, _CORES))
 
 
 def _engine(

@@ -68,6 +68,7 @@ def _handed_over(fleet: Fleet) -> tuple[list[pa.RecordBatch], pa.Table]:
             "volume_id_key": pa.array(np.tile(keys, len(ticks))),
             "terms_key": pa.repeat(1, cells),
             "is_failed": pa.repeat(pa.scalar(value=False), cells),
+            "is_offline": pa.repeat(pa.scalar(value=False), cells),
         }
     )
     return rows.to_batches(max_chunksize=_ROWS_PER_BATCH), _events(fleet, ticks, keys)

@@ -20,14 +20,12 @@ from kquota_pipeline.maintain.derived import ALL_DERIVED
 
 # The history is of a past year, and has to stay.
 _KEPT = ("--retention-days=36500", "--raw-retention-days=36500")
-CLOSED_LOOP, OPEN_LOOP, REPORT = "backtest", "backtest --open-loop", "report"
+BACKTEST, REPORT = "backtest", "report"
 
 
-def measure_commands(
-    folder: Path, fleet: StoredFleet, cores: int, *, open_loop: bool = True
-) -> Iterator[Command]:
-    """Yield the cost of each command on tables below the folder: of `maintain` and of the open loop for the
-    last day, when those before are closed.
+def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:
+    """Yield the cost of each command on tables below the folder: of `maintain` for the last day, when those
+    before are closed.
 
     Raises:
         RuntimeError: a command failed, or did not do what is measured.
@@ -42,14 +40,8 @@ def measure_commands(
     if not closed_one_day(said):
         raise RuntimeError(f"maintain was to close one day, and did: {said}")
     yield cost
-    yield _run(folder, fleet, cores, CLOSED_LOOP, ["--json"])[1]
+    yield _run(folder, fleet, cores, BACKTEST, ["--json"])[1]
     yield _run(folder, fleet, cores, REPORT, [f"--to={folder}/report.html"])[1]
-    if not open_loop:
-        return
-    policy = folder / "policy.yml"
-    policy.write_text("policies: [{name: in force}]", "utf-8")
-    options = ["--json", f"--policies={policy}", f"--since={fleet.last_day}"]
-    yield _run(folder, last_day, cores, OPEN_LOOP, options)[1]
 
 
 def measure_nothing_due(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:

@@ -13,7 +13,10 @@ from bench.pipeline.engines import engine_claims
 _TOO_WIDE = "few errors of volumes of a kind are joined with usual ones, of volumes that change more"
 _POSSIBLE = "a crossing counts from a probability of 25 % on, and up to three in four of those do not come"
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
-_SORTED = "samples are sorted whole, and grouped twice more by other keys, for ticks and for ten minutes"
+_SORTED = (
+    "samples are sorted whole, and grouped by other keys for ten minutes; when it was measured, they were "
+    "grouped for ticks, too"
+)
 _START = "most of it is the start of Python, Java and Spark"
 _MANY_BROKERS = 1000
 FORECAST = "forecast"

@@ -14,62 +14,18 @@ import duckdb
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from bench.pipeline.data import TICK_SECONDS, day_folder
+from bench.pipeline.data import day_folder
 from bench.pipeline.lines import straight_line
-from kquota.policy.limits import Limit, LimitType
-from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.tables import USAGE
 
 Answer = dict[str, float]
-REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
-WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
-# The parts of the replay's cost: these are measured in Spark alone.
-READING, CHOOSING = "its columns read", "its samples chosen"
-PARTS = (READING, CHOOSING)
-# Steps of `maintain` on the samples of days; also measured in Spark alone.
+REGRESSION = "regression"
+WORKS = (REGRESSION,)
+# Steps of `maintain` on the samples of days; measured in Spark alone.
 HOURS, CLOSING = "hours", "a day put in order"
 UPKEEP = (HOURS, CLOSING)
-MANY = 32
-
-
-def policies(count: int) -> list[Policy]:
-    """Return policies of one type: 5 and 15 % free, and others."""
-    kind = LimitType.MIN_FREE_PERCENTAGE
-    return [
-        Policy(f"p{n:02d}", Limits(hard=Limit.of(kind, 5 + n % 4), soft=Limit.of(kind, 15 + n // 4)))
-        for n in range(count)
-    ]
-
-
-def _replay_in_spark(usage: DataFrame, count: int) -> Answer:
-    decided = decide_all(statistics(usage, TICK_SECONDS), policies(count))
-    row = decided.agg(
-        F.count("*").alias("ticks"),
-        F.sum((F.col("state") == "PAUSE").cast("long")).alias("paused"),
-        F.sum((F.col("state") == "OPEN").cast("long")).alias("opened"),
-    ).collect()[0]
-    return {"ticks": row.ticks, "paused": row.paused, "open": row.opened}
-
-
-def _replay_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str, count: int) -> Answer:
-    levels = ", ".join(
-        f"({float(p.limits.soft.level) / 100}, {float(p.limits.hard.level) / 100})"
-        for p in policies(count)
-        if p.limits is not None
-    )
-    row = connection.execute(f"""
-        WITH extremes AS (
-          SELECT cluster_id, epoch("at")::BIGINT // {TICK_SECONDS} AS tick,
-            min((capacity_bytes - consumed_bytes) / capacity_bytes) AS ratio
-          FROM read_parquet({files}) WHERE role = 'data' AND status = 'ok' AND capacity_bytes > 0
-          GROUP BY ALL)
-        SELECT count(*), count(*) FILTER (ratio <= hard), count(*) FILTER (ratio >= soft)
-        FROM extremes, (VALUES {levels}) policies(soft, hard)""").fetchone()
-    assert row is not None
-    return {"ticks": row[0], "paused": row[1], "open": row[2]}
 
 
 def _lines_in_spark(usage: DataFrame) -> Answer:
@@ -93,13 +49,6 @@ def _lines_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str) -> Answe
     return {"volumes": row[0], "slope": row[1], "steepness": row[2], "level": row[3]}
 
 
-def _read_in_spark(usage: DataFrame) -> Answer:
-    """Read figures that a replay needs, and group nothing."""
-    free = (F.col("capacity_bytes") - F.col("consumed_bytes")) / F.col("capacity_bytes")
-    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last")).collect()[0]
-    return {"least": row.least, "last": row.last}
-
-
 def _hours_in_spark(usage: DataFrame) -> Answer:
     row = hourly(usage).agg(
         F.count("*").alias("hours"), F.sum("samples").alias("samples"), F.max("crest_bytes").alias("crest")
@@ -117,19 +66,11 @@ def _close_in_spark(usage: DataFrame) -> Answer:
 
 
 SPARK: dict[str, Callable[[DataFrame], Answer]] = {
-    REPLAY: lambda usage: _replay_in_spark(usage, 1),
-    MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
     REGRESSION: _lines_in_spark,
-    READING: _read_in_spark,
-    CHOOSING: lambda usage: _read_in_spark(voting(usage)),
     HOURS: _hours_in_spark,
     CLOSING: _close_in_spark,
 }
-DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {
-    REPLAY: lambda connection, files: _replay_in_duckdb(connection, files, 1),
-    MANY_POLICIES: lambda connection, files: _replay_in_duckdb(connection, files, MANY),
-    REGRESSION: _lines_in_duckdb,
-}
+DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {REGRESSION: _lines_in_duckdb}
 
 
 def folders(root: Path, days: int) -> Sequence[str]:

@@ -102,7 +102,6 @@ def test_each_example_is_a_call_that_its_command_takes() -> None:
         ("accounting", None, "bytes"),
         ("accounting --quota-groups", 0, None),
         ("accounting --refused", 0, None),
-        pytest.param("backtest --open-loop --tick-seconds=1800", None, "policy", marks=pytest.mark.long),
         pytest.param("backtest --tick-seconds=3600", None, "policy", marks=pytest.mark.long),
     ],
 )
@@ -114,33 +113,6 @@ def test_every_command_prints_its_rows_as_json(
     if column is not None:
         assert found != []
         assert all(column in row for row in found)
-
-
-@pytest.mark.long
-def test_a_first_look_decides_many_policies_of_one_type_and_refuses_others(
-    month: Tables, tmp_path: Path
-) -> None:
-    def policy(name: str, free: int, **more: object) -> dict[str, object]:
-        limits = {
-            kind: {"type": "MinFreePercentage", "level": level}
-            for kind, level in (("hard", free), ("soft", 2 * free))
-        }
-        return {"name": name, "limits": {**limits, **more}}
-
-    wanted = [policy(f"{free} percent", free) for free in range(5, 25)]
-    path = tmp_path / "policies.yml"
-    path.write_text(yaml.safe_dump({"policies": wanted}), "utf-8")
-    look = ("backtest", "--first-look", f"--policies={path}", "--tick-seconds=1800")
-    found = {row["policy"]: row for row in rows(month, *look)}
-    assert set(found) == {f"{free} percent" for free in range(5, 25)}
-    paused = [found[f"{free} percent"]["pause_seconds"] for free in range(5, 25)]
-    assert paused == sorted(paused), "a higher hard limit is reached sooner"
-    assert paused[-1] > 0
-    special = policy("special", 5, volumes={"/data/1": {"soft": {"type": "MinFreePercentage", "level": 50}}})
-    path.write_text(yaml.safe_dump({"policies": [*wanted, special]}), "utf-8")
-    refused = run(look[0], f"--tables={month.root}", *look[1:])
-    assert refused.exit_code == 1
-    assert "policy 'special' must have limits of one type, and the same on every volume" in refused.stderr
 
 
 @pytest.mark.long

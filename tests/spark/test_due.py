@@ -95,7 +95,7 @@ def test_late_records_of_a_closed_day_derive_that_day_alone(spark, tables):
     assert said[0] == f"usage: {FIRST} is closed, and not in order: all tables are looked through"
     assert done.closed_days == 1
     assert {name: days for name, days in done.derived_days.items() if days} == {
-        "ticks": 1, "ten_minutes": 1, "hours": 1, "holdings": 1,
+        "ten_minutes": 1, "hours": 1, "holdings": 1,
     }  # fmt: skip
     assert files_of_days(spark, tables, USAGE)[SECOND] == other
     assert maintain(spark, tables, NOON).closed_days == 0

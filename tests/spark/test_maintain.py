@@ -1,4 +1,4 @@
-"""The upkeep: duplicates of closed days, the state of each tick, few files, an end of keeping."""
+"""The upkeep: duplicates of closed days, derived tables, few files, an end of keeping."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from kquota_pipeline.accounting.clients import by_quota_group, refused
 from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.hours import hour_rows, look_rows
-from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
 from kquota_pipeline.skew import best_moves, broker_skew, volumes_now
 from kquota_pipeline.tables import (
-    DECISIONS,
     EXPIRY,
     GROUPS,
     HOLDINGS,
@@ -25,7 +23,7 @@ from kquota_pipeline.tables import (
     MAINTAINED,
     RECORDS,
     REFUSALS,
-    TICKS,
+    TEN_MINUTES,
     TOPICS,
     USAGE,
 )
@@ -34,7 +32,7 @@ from tests.spark.rows import rows
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 # Derived of a day with samples alone.
-DERIVED = {"ticks": 1, "ten_minutes": 1, "hours": 1, "looks": 0, "holdings": 1, "writings": 0}
+DERIVED = {"ten_minutes": 1, "hours": 1, "looks": 0, "holdings": 1, "writings": 0}
 
 
 def volume(sequence: int, at: datetime, consumed: int = 40, name: str = "/dev/sda", broker: int = 1, **more):
@@ -51,22 +49,6 @@ def volume(sequence: int, at: datetime, consumed: int = 40, name: str = "/dev/sd
         "latched": False,
         "capacity_bytes": 100,
         "consumed_bytes": consumed,
-        **more,
-    }
-
-
-def decision(at: datetime, state: str, factor: float, broker: int = 1, **more):
-    return {
-        "cluster_id": "C",
-        "broker_id": broker,
-        "instance_id": "I",
-        "sequence": 1,
-        "at": at,
-        "day": at.date(),
-        "state": state,
-        "factor": factor,
-        "fallback": False,
-        "mode": "enforce",
         **more,
     }
 
@@ -102,7 +84,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         TODAY: 1,
     }
 
-    for table in (TICKS, HOURS):
+    for table in (TEN_MINUTES, HOURS):
         assert {row["day"] for row in delta.read(spark, tables, table).collect()} == {yesterday.date()}
     (held,) = delta.read(spark, tables, HOLDINGS).collect()
     assert (held["topic"], held["byte_days"], held["hours"]) == (None, pytest.approx(40 / 24), 1)
@@ -118,7 +100,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         spark.conf.unset(check)
     assert (late.closed_days, late.duplicates, late.dropped_days) == (1, 3, 0)
     assert late.derived_days == DERIVED
-    for table in (USAGE, TICKS, HOURS, HOLDINGS, MAINTAINED):
+    for table in (USAGE, TEN_MINUTES, HOURS, HOLDINGS, MAINTAINED):
         files = files_of_days(spark, tables, table)
         needed = {Path(name).name for names in files.values() for name in names}
         assert {path.name for path in tmp_path.glob(f"tables/{table.name}/day=*/*.parquet")} == needed
@@ -182,8 +164,6 @@ def test_file_systems_that_call_themselves_8_eib_have_sums_like_others(spark):
     place = {"cluster_id": "C", "broker_id": 1, "volume_name": "/dev/a", "at": NOON, "day": TODAY}
     staying = dict.fromkeys(("never_bytes", "stray_bytes", "unknown_bytes"), most)
     topics = [{**place, "topic": "a", "bytes": most, "leaving_soon_bytes": most, "retention_seconds": 1.0}]
-    (tick,) = tick_rows(usage, rows(spark, DECISIONS, [decision(NOON, "OPEN", 1.0)])).collect()
-    assert (tick["capacity_bytes"], tick["consumed_bytes"]) == (2.0 * most, 2.0 * most)
     assert [row["mean_bytes"] for row in hour_rows(usage).collect()] == [float(most)] * 2
     looks = look_rows(rows(spark, EXPIRY, [{**place, **staying}]), rows(spark, TOPICS, topics)).collect()
     assert {row["topic"]: row["staying_bytes"] for row in looks} == {None: 3.0 * most, "a": None}
@@ -211,45 +191,3 @@ def test_a_day_is_closed_only_some_time_after_its_end(minutes, closed):
     midnight = datetime(2026, 11, 21, tzinfo=UTC)
     settings = Upkeep(closed_after=timedelta(hours=2))
     assert settings.is_closed(TODAY, midnight + timedelta(minutes=minutes)) is closed
-
-
-def test_a_tick_is_what_its_volumes_last_said_and_the_worst_that_was_decided(spark):
-    usage = [
-        volume(1, NOON + seconds(1), consumed=10),
-        volume(3, NOON + seconds(29.9), consumed=40),
-        volume(2, NOON + seconds(29.9), consumed=41),
-        volume(2, NOON + seconds(29.9), consumed=90, name="/dev/sdb"),
-        volume(1, NOON + seconds(5), consumed=99, broker=2, name="/dev/off", status="offline"),
-        volume(1, NOON + seconds(5), consumed=98, broker=2, name="/dev/meta", role="metadata"),
-        volume(1, NOON + seconds(5), consumed=97, broker=2, name="/dev/dead", status="failed", latched=True),
-        volume(3, NOON + seconds(30), consumed=50),
-    ]
-    decisions = [
-        decision(NOON + seconds(2), "OPEN", 1.0),
-        decision(NOON + seconds(9), "THROTTLE", 0.25, broker=2, mode="observe"),
-        decision(NOON + seconds(20), "THROTTLE", 0.5, fallback=True),
-    ]
-    made = tick_rows(rows(spark, USAGE, usage), rows(spark, DECISIONS, decisions))
-    assert {field.name: field.dataType for field in made.schema} == {
-        field.name: field.dataType for field in TICKS.schema
-    }
-    first, second = (row.asDict() for row in made.orderBy("at").collect())
-    assert first.pop("at").astimezone(UTC) == NOON
-    assert first == {
-        "cluster_id": "C",
-        "day": TODAY,
-        "brokers": 2,
-        "volumes": 3,
-        "failed_volumes": 1,
-        "latched_volumes": 1,
-        "capacity_bytes": 200,
-        "consumed_bytes": 130,
-        "min_free_ratio": 0.1,
-        "min_free_bytes": 10,
-        "max_consumed_bytes": 90,
-        "decided_state": "THROTTLE",
-        "decided_factor": 0.25,
-        "fallback": True,
-        "enforcing_brokers": 1,
-    }
-    assert (second["volumes"], second["min_free_bytes"], second["decided_state"]) == (1, 50, None)

@@ -60,8 +60,6 @@ READERS = {
     "backtest": (
         "--tick-seconds=3600",
         "--as-recorded --tick-seconds=3600",
-        "--open-loop --tick-seconds=1800",
-        "--first-look --policies={folder}/policies.yml --tick-seconds=1800",
     ),
     "recommend": ("--to={folder}/limits --no-fence --tick-seconds=3600",),
     "whatif": (
@@ -234,7 +232,7 @@ def maintained(spark: SparkSession, submit: Submitting, tmp_path_factory: pytest
     upkeep = (*KEPT, f"--closed-after-hours={age / timedelta(hours=1)}")
     there = last_line(submit("maintain", f"--tables={place.there.root}", *upkeep))
     assert there == last_line(run_here("maintain", f"--tables={place.here.root}", *upkeep))
-    for derived in ("ticks", "ten_minutes", "hours", "looks", "holdings"):
+    for derived in ("ten_minutes", "hours", "looks", "holdings"):
         assert f"{derived} of {CLOSED_DAYS}" in there
     counted = {
         table.name: same_rows(spark, place.here, place.there, table) for table in ALL if table is not RECORDS

@@ -11,19 +11,19 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.cli.tables import tables_page
-from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, TICKS
+from kquota_pipeline.tables import ALL, CLIENTS, HOURS, OPERATORS
 from tests.spark.rows import rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def tick(minute: int, brokers: int, day: int = 20):
+def hour(minute: int, samples: int, day: int = 20):
     at = datetime(2026, 11, day, 10, minute, tzinfo=UTC)
-    return {"cluster_id": "C", "at": at, "day": at.date(), "brokers": brokers}
+    return {"cluster_id": "C", "at": at, "day": at.date(), "samples": samples}
 
 
-def ticks(spark, *given):
-    return rows(spark, TICKS, given)
+def hours(spark, *given):
+    return rows(spark, HOURS, given)
 
 
 @pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
@@ -53,17 +53,17 @@ def test_a_table_of_another_version_is_refused(spark, tables):
 
 
 def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, tables):
-    with pytest.raises(delta.NotATable, match="there is no table ticks"):
-        delta.read(spark, tables, TICKS)
-    assert not delta.exists(spark, tables, TICKS)
-    delta.create(spark, tables, TICKS)
-    assert dict(delta.read(spark, tables, TICKS).dtypes) == {
-        name: kind.simpleString() for name, kind, _ in TICKS.columns
+    with pytest.raises(delta.NotATable, match="there is no table hours"):
+        delta.read(spark, tables, HOURS)
+    assert not delta.exists(spark, tables, HOURS)
+    delta.create(spark, tables, HOURS)
+    assert dict(delta.read(spark, tables, HOURS).dtypes) == {
+        name: kind.simpleString() for name, kind, _ in HOURS.columns
     }
-    three = ticks(spark, tick(1, 3))
-    delta.append(three, tables, TICKS)
-    delta.create(spark, tables, TICKS)
-    assertDataFrameEqual(delta.read(spark, tables, TICKS), three)
+    three = hours(spark, hour(1, 3))
+    delta.append(three, tables, HOURS)
+    delta.create(spark, tables, HOURS)
+    assertDataFrameEqual(delta.read(spark, tables, HOURS), three)
 
 
 def test_a_table_with_other_columns_is_refused_by_name(spark, tables):
@@ -88,17 +88,17 @@ def test_a_table_and_its_columns_have_the_words_of_their_page(spark, tables):
 
 
 def test_a_transaction_is_appended_once_however_often_it_is_tried(spark, tables):
-    delta.create(spark, tables, TICKS)
+    delta.create(spark, tables, HOURS)
     for application, version in (("a", 0), ("a", 0), ("a", 1), ("a", 0), ("b", 0)):
-        delta.append(ticks(spark, tick(1, 3)), tables, TICKS, (application, version))
-    assert delta.read(spark, tables, TICKS).count() == 3
+        delta.append(hours(spark, hour(1, 3)), tables, HOURS, (application, version))
+    assert delta.read(spark, tables, HOURS).count() == 3
 
 
 def test_a_day_is_replaced_and_the_others_stay(spark, tables):
-    delta.create(spark, tables, TICKS)
-    delta.append(ticks(spark, tick(1, 3, day=20), tick(2, 3, day=20), tick(1, 5, day=21)), tables, TICKS)
-    delta.replace_day(ticks(spark, tick(1, 9, day=20)), tables, TICKS, date(2026, 11, 20))
-    expected = ticks(spark, tick(1, 9, day=20), tick(1, 5, day=21))
-    assertDataFrameEqual(delta.read(spark, tables, TICKS), expected)
-    with_bounds = delta.of_days(delta.read(spark, tables, TICKS), first=date(2026, 11, 21))
-    assertDataFrameEqual(with_bounds, ticks(spark, tick(1, 5, day=21)))
+    delta.create(spark, tables, HOURS)
+    delta.append(hours(spark, hour(1, 3, day=20), hour(2, 3, day=20), hour(1, 5, day=21)), tables, HOURS)
+    delta.replace_day(hours(spark, hour(1, 9, day=20)), tables, HOURS, date(2026, 11, 20))
+    expected = hours(spark, hour(1, 9, day=20), hour(1, 5, day=21))
+    assertDataFrameEqual(delta.read(spark, tables, HOURS), expected)
+    with_bounds = delta.of_days(delta.read(spark, tables, HOURS), first=date(2026, 11, 21))
+    assertDataFrameEqual(with_bounds, hours(spark, hour(1, 5, day=21)))

@@ -1,3 +1,1 @@
-"""The effect of another policy: in open loop over the recorded past, and in closed loop with its effect fed
-back.
-"""
+"""The effect of another policy, simulated in closed loop: what it holds back, the disks do not get."""

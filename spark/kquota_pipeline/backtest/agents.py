@@ -1,12 +1,8 @@
-"""The agents of a cluster under one policy, run by the core itself: records in, decisions out. Pure.
-
-Both loops of the back-test decide here: the open loop feeds recorded samples, the closed loop what the disks
-would have held.
-"""
+"""The agents of a cluster under one policy, run by the core itself: records in, decisions out. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from datetime import datetime, timedelta
 
 from kquota.policy.decide import PolicySettings, Situation, decide
@@ -33,32 +29,33 @@ class Agents:
         self._view = ClusterView(_TOLERANCE)
         self._published: dict[int, tuple[Volume, ...]] = {}
         self._seen_at: dict[int, datetime] = {}
-        self._unread: set[int] = set()
 
-    @property
-    def any_known(self) -> bool:
-        """Whether a broker that is not decommissioned has published a record."""
-        return bool(self._seen_at)
+    def publish(self, broker_id: int, volumes: Iterable[Volume], at: datetime) -> bool:
+        """Latch a broker's volumes as observed then, keep them as its record, and return whether one is
+        latched.
+        """
+        latched = latch_volumes(self._published.get(broker_id, ()), volumes, self._margin)
+        self._keep(broker_id, latched, at)
+        return any(volume.latched for volume in latched)
 
-    def publish(self, broker_id: int, volumes: list[Volume], at: datetime) -> None:
-        """Latch a broker's volumes as observed then, and keep them as its record."""
-        self._published[broker_id] = latch_volumes(self._published.get(broker_id, ()), volumes, self._margin)
-        self._seen_at[broker_id] = at
-        self._unread.add(broker_id)
+    def complete(self, broker_id: int, volumes: Iterable[Volume], at: datetime) -> None:
+        """Keep all volumes of the broker's last record, of which it has published those that count."""
+        latched = {volume.name for volume in self._published.get(broker_id, ()) if volume.latched}
+        self._keep(broker_id, tuple(one._replace(latched=one.name in latched) for one in volumes), at)
 
     def decommission(self, broker_id: int, at: datetime) -> None:
         """Remove a broker's records, as an operator does."""
         self._view.fold(TombstoneEvent(broker_id), at)
         self._seen_at.pop(broker_id, None)
-        self._unread.discard(broker_id)
 
     def decide(self, now: datetime, unknown: Set[int] = _NONE) -> Decision:
         """Return the decision at a time, no earlier than what was published; `unknown` names active brokers
         without a fresh record.
         """
-        for broker_id in sorted(self._unread):
-            record = UsageRecord(self._seen_at[broker_id], self._published[broker_id], None, None)
-            self._view.fold(UsageEvent(broker_id, record), now)
-        self._unread.clear()
         fresh = {broker for broker, seen_at in self._seen_at.items() if now - seen_at <= self._staleness}
         return decide(self._view, Situation(frozenset(fresh | unknown)), self._settings, now)
+
+    def _keep(self, broker_id: int, volumes: tuple[Volume, ...], at: datetime) -> None:
+        self._published[broker_id] = volumes
+        self._seen_at[broker_id] = at
+        self._view.fold(UsageEvent(broker_id, UsageRecord(at, volumes, None, None)), at)

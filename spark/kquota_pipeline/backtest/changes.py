@@ -80,6 +80,7 @@ def without_brokers(scene: Scene, flows: Flows, lost: frozenset[int]) -> tuple[S
             terms=scene.terms[:, kept],
             volume_ids=scene.volume_ids[:, kept],
             failed=scene.failed[:, kept],
+            offline=scene.offline[:, kept],
             fill_ceilings=None if scene.fill_ceilings is None else scene.fill_ceilings[:, kept],
             topics=None if scene.topics is None else scene.topics[:, kept],
         ),

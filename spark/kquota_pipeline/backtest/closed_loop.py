@@ -10,7 +10,7 @@ difference was sent before, and is missing later, up to a third of a tick's.
 With the scope of the volume, a disk takes as much as the least held of its topics lets through. A topic
 that is held for another disk lands on this one all the same: that is more than would have landed.
 
-Time is the only loop: all volumes and policies of a tick are decided together.
+The disks of all volumes and policies of a tick are filled together, on arrays; the agents' own core decides.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota.policy.decision import Scope
+from kquota.policy.decision import Decision, Scope
+from kquota_pipeline.backtest.decisions import Decided, Decisions
 from kquota_pipeline.backtest.disks import Disks
 from kquota_pipeline.backtest.flows import Flows
 from kquota_pipeline.backtest.holds import Holds
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.producers import Producers
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
-from kquota_pipeline.backtest.topic_holds import TopicHolds
-from kquota_pipeline.backtest.verdicts import Verdict, Verdicts
 
 REGAINED_SHARE = 0.8
 CATCH_UP_RATIO = 0.5
@@ -79,11 +78,10 @@ class _Loop:
         self._scene, self._flows, self._policies = scene, flows, policies
         self._places, self._holds_of = places, holds
         self._outcome = Outcome.empty(len(scene.ticks), len(scene.volumes), len(policies))
-        self._verdicts = Verdicts(scene, flows.present, flows.capacity_bytes, policies)
+        self._decisions = Decisions(scene, flows.present, flows.capacity_bytes, policies)
         self._producers = Producers()
         self._by_volume = policies[0].scope is Scope.VOLUME
         self._disks = Disks(flows, len(policies), by_volume=self._by_volume)
-        self._holds = TopicHolds(scene, flows.present) if self._by_volume else None
         shape = (len(scene.volumes), len(policies)) if self._by_volume else len(policies)
         self._passing = np.ones(shape)
 
@@ -108,11 +106,11 @@ class _Loop:
                 watch(tick, self._places, consumed)
             outcome.held_bytes[tick] = held
             self._note_disks(tick, consumed)
-            verdict = self._verdicts.at(tick, np.rint(consumed))
-            self._note_limits(tick, verdict)
-            outcome.factors[tick] = verdict.headroom
-            outcome.undetermined[tick] = verdict.undetermined
-            self._hold(tick, verdict)
+            decided = self._decisions.at(tick, np.rint(consumed))
+            self._note_limits(tick, decided)
+            outcome.factors[tick] = decided.headroom
+            outcome.undetermined[tick] = decided.undetermined
+            self._hold(tick, decided)
         outcome.lost_bytes[:] = lost + np.maximum(0.0, backlog)
         return outcome
 
@@ -136,20 +134,20 @@ class _Loop:
         if (outcome.fullest_ratio[tick] >= _FULL_RATIO).any():
             outcome.filled[tick] = (ratio >= _FULL_RATIO).sum(axis=0)
 
-    def _note_limits(self, tick: int, verdict: Verdict) -> None:
+    def _note_limits(self, tick: int, decided: Decided) -> None:
         for places, over in (
-            (self._outcome.soft_tick, verdict.votes < 1),
-            (self._outcome.hard_tick, verdict.votes == 0),
+            (self._outcome.soft_tick, decided.soft),
+            (self._outcome.hard_tick, decided.hard),
         ):
             if over.any():
                 places[over & (places == NONE)] = tick
 
-    def _hold(self, tick: int, verdict: Verdict) -> None:
-        """Note whom the verdict holds, and what it lets through in the next tick."""
-        scene, outcome, headroom = self._scene, self._outcome, verdict.headroom
+    def _hold(self, tick: int, decided: Decided) -> None:
+        """Note whom the decisions hold, and what they let through in the next tick."""
+        scene, outcome, headroom = self._scene, self._outcome, self._outcome.factors[tick]
         if (writers := scene.producers.get(tick)) is not None:
             self._producers.observe(writers.topics, writers.unlisted, were_held=tick in scene.held)
-        if self._holds is None:
+        if not self._by_volume:
             self._passing = headroom
             held = headroom < 1
             outcome.paused[tick] = np.where(headroom == 0, self._producers.count, 0)
@@ -158,11 +156,11 @@ class _Loop:
             if self._holds_of is not None and held.any():
                 self._holds_of.add(self._producers.names, self._places, headroom)
             return
-        self._holds.observe(tick)
         self._passing = np.ones(self._passing.shape)
-        for policy in np.flatnonzero(headroom < 1):
-            decision = self._holds.decision(verdict, int(policy))
-            self._passing[:, policy] = self._holds.passing(tick, decision)
+        for policy, decision in enumerate(decided.decisions):
+            if decision is None or decision.headroom >= 1:
+                continue
+            self._passing[:, policy] = self._let_through(tick, decision)
             if self._holds_of is not None:
                 for name, factor in self._producers.factors(decision).items():
                     self._holds_of.add([name], self._places[[policy]], np.array([float(factor)]))
@@ -171,3 +169,15 @@ class _Loop:
                 (outcome.paused, outcome.slowed, outcome.unlisted, outcome.by_cluster), tally, strict=True
             ):
                 column[tick, policy] = value
+
+    def _let_through(self, tick: int, decision: Decision) -> Floats:
+        """Return for each volume the share of what is written to it that a decision lets through."""
+        volumes, scope = len(self._scene.volumes), decision.scope
+        if scope is None:
+            return np.full(volumes, float(decision.headroom))
+        passing = np.full(volumes, float(scope.others))
+        if self._scene.topics is not None:
+            for column in np.flatnonzero(self._flows.present[tick]):
+                if names := self._scene.topics_at(tick, int(column)):
+                    passing[column] = float(max(scope.of(topic) for topic in names))
+        return passing

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-
-from kquota_pipeline.backtest.policy import Policy
 
 UNKNOWN, DECOMMISSION, HELD, PRODUCERS = "unknown", "decommission", "held", "producers"
 WHOLE_DAY_SECONDS = 86_400.0
@@ -90,12 +86,6 @@ def with_named_topics(usage: DataFrame) -> DataFrame:
     key = [*volume, "topics_sequence"]
     joined = usage.join(names.dropDuplicates(key), key, "left")
     return joined.withColumn("topics", F.coalesce("topics", "named")).drop("named")
-
-
-def for_each(policies: Sequence[Policy], rows: DataFrame) -> DataFrame:
-    """Return each row once per policy, with the policy's name in the column `policy`."""
-    names = F.array(*[F.lit(policy.name) for policy in policies])
-    return rows.withColumn("policy", F.explode(names))
 
 
 def tick_of(at: str, tick_seconds: int) -> Column:

@@ -27,6 +27,7 @@ _EMPTY: Mapping[str, Any] = {
     "terms_key": np.int32(0),
     "volume_id_key": np.int32(NONE),
     "is_failed": False,
+    "is_offline": False,
     "fill_ceiling": np.nan,
     "topics_key": np.int32(NONE),
 }
@@ -60,15 +61,20 @@ def grids_of(rows: Iterable[pa.RecordBatch], events: pa.Table, tick_seconds: int
     }
     cells: dict[str, NDArray[Any]] = {}
     for batch in rows:
-        place = (
+        tick, column = (
             (_numbers(batch, "tick") - begin) // tick_seconds,
             columns.get_indexer(_numbers(batch, "volume_key")),
         )
+        # A volume may be offline before and after it could be read, or all the time.
+        known = (tick >= 0) & (tick < len(ticks)) & (column >= 0)
+        place = tick[known], column[known]
         for name in _EMPTY.keys() & set(batch.schema.names):
-            values = _numbers(batch, name)
+            values = _numbers(batch, name)[known]
             if name not in cells:
                 cells[name] = np.full(shape, _EMPTY[name])
             cells[name][place] = codes[name](values) if name in codes else values
+    for name in ("consumed_bytes", "capacity_bytes"):  # of a volume that can't be read they are old
+        cells[name][cells["is_offline"]] = np.nan
     produced, offered = _of_cluster(events, ticks)
     scene = Scene(
         ticks=ticks,
@@ -80,6 +86,7 @@ def grids_of(rows: Iterable[pa.RecordBatch], events: pa.Table, tick_seconds: int
         all_terms=[_terms(one) for one in all_terms.to_dict("records")],
         volume_ids=cells["volume_id_key"],
         failed=cells["is_failed"],
+        offline=cells["is_offline"],
         unknown=_brokers(events, UNKNOWN, index),
         decommissioned=_brokers(events, DECOMMISSION, index),
         producers=_producers(events, index),

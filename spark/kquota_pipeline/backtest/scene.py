@@ -47,8 +47,9 @@ class Scene:
 
     `terms` are places in `all_terms`, `volume_ids` codes of ids (NONE where not known) and `topics` places in
     `all_topics` (NONE where not named; without an array no volume names any); all are [tick, volume], as are
-    `failed` and `fill_ceilings` (bytes per second; nan where not reported, without an array nowhere). Cells
-    of a volume that was absent do not count.
+    `failed`, `offline` and `fill_ceilings` (bytes per second; nan where not reported, without an array
+    nowhere). Cells of a volume that was absent do not count. One that is offline is in its broker's record,
+    without a vote.
 
     `unknown` names brokers that were active without a fresh record, `decommissioned` those that ended in a
     tick. `producers` has who wrote in a tick, where records report it, and `held` are the ticks in which the
@@ -61,6 +62,7 @@ class Scene:
     all_terms: Sequence[Terms]
     volume_ids: Codes
     failed: NDArray[np.bool_]
+    offline: NDArray[np.bool_]
     unknown: Mapping[int, frozenset[int]]
     decommissioned: Mapping[int, frozenset[int]]
     producers: Mapping[int, Writers]

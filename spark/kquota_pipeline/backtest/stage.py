@@ -33,7 +33,7 @@ def samples(usage: DataFrame, tick_seconds: int, *, ceilings: bool, topics: bool
     they are wanted.
 
     Columns: cluster_key, tick, volume_key, consumed_bytes, capacity_bytes, volume_id_key, terms_key,
-    is_failed, fill_ceiling (null where not reported), topics_key.
+    is_failed, is_offline, fill_ceiling (null where not reported), topics_key.
     """
     figures = {
         "consumed_bytes": F.col("consumed_bytes"),
@@ -41,12 +41,14 @@ def samples(usage: DataFrame, tick_seconds: int, *, ceilings: bool, topics: bool
         "volume_id_key": _key("volume_id"),
         "terms_key": _terms_key(),
         "is_failed": F.col("status") == "failed",
+        "is_offline": F.col("status") == "offline",
     }
     if ceilings:
         figures["fill_ceiling"] = F.col("fill_ceiling_bytes_per_second")
     if topics:
         figures["topics_key"] = _key("topics")
-    numbers = _voting(usage).select(
+    # A volume that is offline has no vote, but its record replaces the one with its last vote.
+    numbers = _of_data(usage).select(
         cluster_key().alias("cluster_key"),
         tick_of("at", tick_seconds).alias("tick"),
         volume_key().alias("volume_key"),
@@ -76,7 +78,7 @@ def happenings(
     of a tick PRODUCED produced_bytes and offered_bytes.
     """
     terms = ("mount_point", *LIMITS)
-    votes = _voting(usage)
+    votes = _of_data(usage).where("status != 'offline'")
     tick = tick_of("at", tick_seconds)
     found = votes.groupBy("cluster_id", "broker_id", "volume_name", *terms).agg(
         F.min(tick).alias("first_tick"), F.max(tick).alias("last_tick")
@@ -117,8 +119,8 @@ def longest_usual_window(clients: DataFrame) -> float | None:
     return found
 
 
-def _voting(usage: DataFrame) -> DataFrame:
-    return usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
+def _of_data(usage: DataFrame) -> DataFrame:
+    return usage.where("role = 'data'")
 
 
 def cluster_key() -> Column:

@@ -9,9 +9,7 @@ from pyspark.sql import DataFrame
 
 from kquota_pipeline.backtest.as_recorded import comparison, differences, spans
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
-from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import Policy
-from kquota_pipeline.backtest.statistics import NotOneType, first_look
 from kquota_pipeline.cli.analysis import (
     PoliciesOption,
     ReplicationOption,
@@ -20,7 +18,7 @@ from kquota_pipeline.cli.analysis import (
     check_tick,
     policies_of,
 )
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
+from kquota_pipeline.cli.options import SparkOption, TablesOption
 from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.cli.results import JsonOption, rows_of, show, to_json
 from kquota_pipeline.history import History
@@ -39,23 +37,11 @@ def backtest(
     spark: SparkOption = None,
     since: SinceOption = None,
     policies: PoliciesOption = None,
-    open_loop: Annotated[
-        bool,
-        typer.Option("--open-loop", help="Only decide over the history: held data lands all the same."),
-    ] = False,
-    at_first: Annotated[
-        bool,
-        typer.Option(
-            "--first-look",
-            help="Cheaper still, for many policies of one limit type: as --open-loop, without latches and "
-            "without regard to brokers that were away.",
-        ),
-    ] = False,
     as_recorded: Annotated[
         bool,
         typer.Option(
             "--as-recorded",
-            help="Compare what the policy in force does in closed loop with what happened; with --policies, "
+            help="Compare what the policy in force does with what happened; with --policies, "
             "policies with other settings that the history does not have, such as the release margin.",
         ),
     ] = False,
@@ -65,33 +51,21 @@ def backtest(
 ) -> None:
     """Show the effect of other policies: time in each state, bytes delayed, disks filled."""
     wanted = (Policy("in force"),) if as_recorded and policies is None else policies_of(policies)
-    in_steps = not (at_first or open_loop or as_recorded)
-    history = history_of(reader(tables, spark, since), in_steps=in_steps)
-    if at_first:
-        try:
-            outcome = summary(first_look(history.usage, wanted, tick_seconds), tick_seconds)
-        except NotOneType as error:
-            fail(f"--first-look: {error}")
-    elif open_loop:
-        ticks = replay(
-            history.usage, history.decisions, history.clients, history.operators, wanted, tick_seconds
-        )
-        outcome = summary(ticks, tick_seconds)
-    else:
-        check_tick(history, tick_seconds)
-        course = closed_loop(
-            history.sampled(tick_seconds),
-            history.decisions,
-            history.clients,
-            history.operators,
-            wanted,
-            tick_seconds,
-            replication_factor,
-        )
-        if as_recorded:
-            _compare(course, history, tick_seconds, as_json=as_json)
-            return
-        outcome = closed_loop_summary(course, tick_seconds)
+    history = history_of(reader(tables, spark, since), in_steps=not as_recorded)
+    check_tick(history, tick_seconds)
+    course = closed_loop(
+        history.sampled(tick_seconds),
+        history.decisions,
+        history.clients,
+        history.operators,
+        wanted,
+        tick_seconds,
+        replication_factor,
+    )
+    if as_recorded:
+        _compare(course, history, tick_seconds, as_json=as_json)
+        return
+    outcome = closed_loop_summary(course, tick_seconds)
     show(outcome.orderBy("cluster_id", "policy"), "Back-test", as_json)
 
 

@@ -18,16 +18,13 @@ from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
 from kquota_pipeline.maintain.days import DROPPED, Entry, digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.hours import as_hourly, as_hourly_looks, hour_rows, look_rows
-from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
     CLIENTS,
-    DECISIONS,
     EXPIRY,
     HOLDINGS,
     HOURS,
     LOOKS,
     TEN_MINUTES,
-    TICKS,
     TOPICS,
     USAGE,
     WRITINGS,
@@ -63,7 +60,6 @@ class Changed(NamedTuple):
     removed: int
 
 
-TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
 TEN_MINUTE_DAYS = Derived(TEN_MINUTES, (USAGE,), ten_minute_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
 LOOK_DAYS = Derived(LOOKS, (EXPIRY, TOPICS), look_rows)
@@ -72,7 +68,7 @@ HOLDING_DAYS = Derived(
 )
 WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
 # Each after those that it is made of.
-ALL_DERIVED = (TICK_DAYS, TEN_MINUTE_DAYS, HOUR_DAYS, LOOK_DAYS, HOLDING_DAYS, WRITING_DAYS)
+ALL_DERIVED = (TEN_MINUTE_DAYS, HOUR_DAYS, LOOK_DAYS, HOLDING_DAYS, WRITING_DAYS)
 
 
 def derive(

@@ -5,7 +5,7 @@ All are Delta tables below one root, which is a URI of any file system that Spar
 to 1.
 """
 
-from kquota_pipeline.tables.derived import HOLDINGS, HOURS, LOOKS, MAINTAINED, TEN_MINUTES, TICKS, WRITINGS
+from kquota_pipeline.tables.derived import HOLDINGS, HOURS, LOOKS, MAINTAINED, TEN_MINUTES, WRITINGS
 from kquota_pipeline.tables.history import (
     CLIENTS,
     DECISIONS,
@@ -25,7 +25,7 @@ from kquota_pipeline.tables.table import Table, Tables
 
 INGESTED = (RECORDS, *FROM_HISTORY)
 """All that `ingest` appends to, in its order."""
-ALL = (*INGESTED, TICKS, TEN_MINUTES, HOURS, LOOKS, HOLDINGS, WRITINGS, MAINTAINED)
+ALL = (*INGESTED, TEN_MINUTES, HOURS, LOOKS, HOLDINGS, WRITINGS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 
 __all__ = [
@@ -48,7 +48,6 @@ __all__ = [
     "RECORDS",
     "REFUSALS",
     "TEN_MINUTES",
-    "TICKS",
     "TOPICS",
     "UNDETERMINED",
     "USAGE",

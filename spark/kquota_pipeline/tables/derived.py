@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pyspark.sql.types import (
     ArrayType,
-    BooleanType,
     DateType,
     DoubleType,
     IntegerType,
@@ -14,32 +13,6 @@ from pyspark.sql.types import (
 )
 
 from kquota_pipeline.tables.table import Table
-
-TICKS = Table(
-    "ticks",
-    "one row per cluster and 30 s: its state, from the usage and decision records of that time; of closed "
-    "days alone",
-    (
-        ("cluster_id", StringType(), "Kafka's cluster id"),
-        ("at", TimestampType(), "where the tick begins"),
-        ("day", DateType(), "the UTC day of at"),
-        ("brokers", IntegerType(), "how many brokers reported"),
-        ("volumes", IntegerType(), "how many voting volumes they reported"),
-        ("failed_volumes", IntegerType(), "of these failed"),
-        ("latched_volumes", IntegerType(), "of these latched"),
-        ("capacity_bytes", DoubleType(), "of all voting volumes"),
-        ("consumed_bytes", DoubleType(), "of all voting volumes"),
-        ("min_free_ratio", DoubleType(), "of the voting volume with the smallest share of its capacity free"),
-        ("min_free_bytes", LongType(), "of the voting volume with the least bytes free"),
-        ("max_consumed_bytes", LongType(), "of the voting volume with the most bytes consumed"),
-        ("decided_state", StringType(), "the worst state that a broker decided; null without a decision"),
-        ("decided_factor", DoubleType(), "the smallest factor that a broker decided"),
-        ("fallback", BooleanType(), "whether the fallback action decided anywhere"),
-        ("enforcing_brokers", IntegerType(), "how many brokers decided in mode enforce"),
-    ),
-    identity=("cluster_id", "at"),
-    order=("cluster_id", "at"),
-)
 
 TEN_MINUTES = Table(
     "ten_minutes",

@@ -79,10 +79,12 @@ def _without_a_vote(volume: Volume) -> Volume:
 
 
 def _writing(cluster: Cluster) -> list[tuple[Writers, int]]:
-    """Return at each tick who writes where, and how many clients are not listed."""
+    """Return at each tick who writes where, and how many clients are not listed: nothing is known of the time
+    before the first tick.
+    """
     writers: Writers = {}
     unlisted, found = 0, []
-    for tick in range(-10, cluster.ticks):
+    for tick in range(cluster.ticks):
         begin, end = at(tick - 1), at(tick)
         rows = [
             row
@@ -96,8 +98,7 @@ def _writing(cluster: Cluster) -> list[tuple[Writers, int]]:
             for row in rows:
                 most[row["broker_id"]] = max(row["omitted_clients"], most.get(row["broker_id"], 0))
             unlisted = sum(most.values())
-        if tick >= 0:
-            found.append((writers, unlisted))
+        found.append((writers, unlisted))
     return found
 
 

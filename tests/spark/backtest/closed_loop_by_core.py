@@ -132,7 +132,8 @@ class _Brokers:
         for broker_id in self._scene.decommissioned.get(tick, ()):
             self._agents.decommission(broker_id, now)
         for broker_id, columns in self._of_broker.items():
-            there = [column for column in columns if self._flows.present[tick, column]]
+            named = self._flows.present[tick] | self._scene.offline[tick]
+            there = [column for column in columns if named[column]]
             if there:
                 volumes = [self._volume(column, tick, consumed_bytes) for column in there]
                 self._agents.publish(broker_id, volumes, now)
@@ -152,7 +153,12 @@ class _Brokers:
             limits=pair,
             limits_problem=None if pair is not None else NOT_JUDGED,
             volume_id=None if code == NONE else str(code),
-            status=VolumeStatus.FAILED if scene.failed[tick, column] else VolumeStatus.OK,
+            status=self._status(tick, column),
             fill_ceiling_bytes_per_second=None if np.isnan(ceiling) else int(ceiling),
             topics=scene.topics_at(tick, column),
         )
+
+    def _status(self, tick: int, column: int) -> VolumeStatus:
+        if self._scene.offline[tick, column]:
+            return VolumeStatus.OFFLINE
+        return VolumeStatus.FAILED if self._scene.failed[tick, column] else VolumeStatus.OK

@@ -147,7 +147,8 @@ class _Disk:
         self._consumed = draw.randint(0, self._capacity)
         self._generation = 0
         self._named = draw.random() < 0.8
-        self._role = VolumeRole.METADATA if draw.random() < 0.1 else VolumeRole.DATA
+        is_metadata = draw.random() < 0.1 and number > 0  # each broker has a volume of data
+        self._role = VolumeRole.METADATA if is_metadata else VolumeRole.DATA
         self._pair = LimitPair(
             soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, draw.choice([15, 20, 30])),
             hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, draw.choice([5, 10])),

@@ -84,9 +84,10 @@ def random_scene(number: int) -> tuple[Scene, Flows, list[Policy]]:
     away |= rng.random((count, columns)) < (0.02 if rng.random() < 0.5 else 0.0)
     away[0, 0] = away[-1, 0] = False
     consumed[away] = np.nan
+    offline = away & (rng.random((count, columns)) < 0.3)
     offered = produced * rng.choice([1.0, 1.3], count)
     flows = flows_of(Observed(consumed, capacity, produced, offered), float(rng.integers(1, 4)))
-    return _scene(rng, of_broker, each, count, unknown, decommissioned), flows, [
+    return _scene(rng, of_broker, each, offline, unknown, decommissioned), flows, [
         random_policy(rng, f"policy {n}") for n in range(6)
     ]  # fmt: skip
 
@@ -95,12 +96,11 @@ def _scene(
     rng: np.random.Generator,
     of_broker: np.ndarray,
     each: int,
-    count: int,
+    offline: np.ndarray,
     unknown: dict[int, set[int]],
     decommissioned: dict[int, set[int]],
 ) -> Scene:
-    columns = len(of_broker)
-    shape = count, columns
+    count, columns = shape = offline.shape
     recorded = [
         pair(Limit.of(PERCENT, 15), Limit.of(PERCENT, 5)),
         pair(Limit.of(PERCENT, 30), Limit.of(PERCENT, Fraction(25, 2))),
@@ -137,6 +137,7 @@ def _scene(
         terms=terms,
         all_terms=all_terms,
         volume_ids=ids,
+        offline=offline,
         failed=rng.random(shape) < (0.03 if rng.random() < 0.4 else 0.0),
         unknown={tick: frozenset(ids) for tick, ids in unknown.items()},
         decommissioned={tick: frozenset(ids) for tick, ids in decommissioned.items()},

@@ -57,6 +57,7 @@ def scene(ticks: int, **changes: object) -> Scene:
         "terms": np.zeros((ticks, 2), dtype=np.int32),
         "all_terms": [Terms("/data/1", pair)],
         "volume_ids": np.zeros((ticks, 2), dtype=np.int32),
+        "offline": np.zeros((ticks, 2), dtype=bool),
         "failed": np.zeros((ticks, 2), dtype=bool),
         "unknown": {},
         "decommissioned": {},

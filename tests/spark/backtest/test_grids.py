@@ -26,6 +26,7 @@ cells = st.fixed_dictionaries(
         "volume_id_key": st.sampled_from(ID_KEYS),
         "terms_key": st.sampled_from(TERMS_KEYS),
         "is_failed": st.booleans(),
+        "is_offline": st.booleans(),
         "fill_ceiling": st.none() | st.integers(0, 9),
         "topics_key": st.sampled_from(TOPICS_KEYS),
     }
@@ -84,18 +85,20 @@ def test_batches_make_no_difference(history: History, sizes: list[int], order: R
         at = (tick - first) // TICK_SECONDS, grids.keys.index(key)
         check_cell(grids, at, cell)
         ids.setdefault(cell["volume_id_key"], set()).add(int(grids.scene.volume_ids[at]))
-    assert np.isnan(grids.observed.consumed_bytes).sum() == grids.scene.terms.size - len(history)
+    read = [cell for cell in history.values() if not cell["is_offline"]]
+    assert np.isnan(grids.observed.consumed_bytes).sum() == grids.scene.terms.size - len(read)
     assert {len(codes) for codes in ids.values()} == {1}
     assert len(set.union(*ids.values())) == len(ids), "each id has a number of its own"
 
 
 def check_cell(grids: Grids, at: tuple[int, int], cell: dict[str, Any]) -> None:
     scene, ceiling = grids.scene, cell["fill_ceiling"]
-    assert grids.observed.consumed_bytes[at] == cell["consumed_bytes"]
-    assert grids.observed.capacity_bytes[at] == cell["capacity_bytes"]
+    for name in ("consumed_bytes", "capacity_bytes"):
+        known = np.nan if cell["is_offline"] else cell[name]
+        np.testing.assert_equal(float(getattr(grids.observed, name)[at]), float(known))
     assert scene.all_terms[scene.terms[at]].mount_point == f"/data/{cell['terms_key']}"
     assert (scene.volume_ids[at] == NONE) == (cell["volume_id_key"] == NO_KEY)
-    assert scene.failed[at] == cell["is_failed"]
+    assert (scene.failed[at], scene.offline[at]) == (cell["is_failed"], cell["is_offline"])
     assert scene.topics_at(*at) == (None if cell["topics_key"] == NO_KEY else ("topic",))
     assert scene.fill_ceilings is not None
     np.testing.assert_equal(float(scene.fill_ceilings[at]), np.nan if ceiling is None else float(ceiling))

@@ -23,7 +23,7 @@ from kquota_pipeline.tables import BY_NAME, Tables
 
 spark = start_session("count", {{"spark.master": "local[2]"}})
 tables = Tables("file:{STATE}/tables")
-names = ("usage", "decisions", "clients", "quarantine", "ticks")
+names = ("usage", "decisions", "clients", "quarantine", "ten_minutes")
 print(json.dumps({{name: read(spark, tables, BY_NAME[name]).count() for name in names}}))
 """
 
@@ -94,7 +94,7 @@ def test_the_jobs_bring_six_days_of_history_into_the_tables_each_record_once(hos
     assert logged(job(host, "ingest"), "nothing new in the topic")
     assert logged(job(host, "maintain"), "closed days put in order", "duplicate rows removed")
     counted = rows(host)
-    assert counted.pop("ticks") > 0
+    assert counted.pop("ten_minutes") > 0
     assert counted == sent["rows"]
 
 
