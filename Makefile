@@ -145,14 +145,14 @@ lint-python: deps
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed -p conformance --exclude '^bench/pipeline/'
+	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed -p conformance -p plugins --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
 	.venv/bin/deptry agent
 	cd spark && ../.venv/bin/deptry kquota_pipeline
 
 # Pages, and the comments and messages of code; tools/prose/vale.ini has the exceptions.
 PROSE = README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs schemas monitoring packaging agent spark testbed \
-  bench conformance tools tests callback/README.md callback/src roles playbooks inventories extensions
+  bench conformance tools tests callback/README.md callback/src roles playbooks plugins inventories extensions
 .PHONY: lint-prose
 lint-prose: deps ## The words and patterns of docs/STYLE.md, by Vale
 	tools/prose/vale.sh --config tools/prose/vale.ini --output line $(PROSE)

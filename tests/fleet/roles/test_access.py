@@ -72,7 +72,7 @@ def test_by_acls_the_agent_is_in_no_group_and_gets_access_before_each_start_and_
             "sasl.password": str(keys["password"]),
             "ssl.key.password": "credential",
         },
-        "kquota_agent_parsed": {"stdout": json.dumps({"log.dirs": f"{place},{place}/closed/log"})},
+        "kquota_agent_node": {"log_dirs": [str(place), f"{place}/closed/log"]},
     }
     settings, asked = rendered(tmp_path, variables)
     before, start, none, again, reload = settings

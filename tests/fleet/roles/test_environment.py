@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from plugins.modules.kquota_node import look_at_unit
 from tests.fleet.roles.plays import run_play
 from tests.unit.repository.tree import REPOSITORY
 
@@ -71,15 +71,15 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "server.properties").write_text("node.id=1\n")
     given = {
         name: {
-            "unit": {"stdout": f"LoadState=loaded\nEnvironment={unit}\nProtectSystem=no"},
-            "files": {"results": [{"content": base64.b64encode(text.encode()).decode()} for text in files]},
+            "unit": look_at_unit(
+                f"LoadState=loaded\nEnvironment={unit}\nProtectSystem=no", files, None, 0, b""
+            )
         }
         for name, (unit, files, _, _) in CASES.items()
     }
     variables = {
         "given": given,
-        "kquota_callback_unit_show": "{{ given[inventory_hostname].unit }}",
-        "kquota_callback_environment_contents": "{{ given[inventory_hostname].files }}",
+        "kquota_callback_unit": "{{ given[inventory_hostname].unit }}",
         "kquota_callback_server_properties": str(folder / "server.properties"),
         "kquota_callback_agent_principals": ["User:CN=agent"],
         "kquota_callback_broker_principals": ["User:CN=broker"],

@@ -148,8 +148,8 @@ def test_the_preflight_refuses_a_pattern_that_exempts_too_many(tmp_path: Path) -
     text = (REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8")
     (check,) = [task for task in yaml.safe_load(text) if "Check the principals" in task["name"]]
     load = {"ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "facts"}, "when": False}
-    parsed = {"stdout": '{"node.id": "7"}'}
-    given = {"kquota_broker_principals": ["User:broker"], "kquota_callback_original_parsed": parsed}
+    node = {"properties": {"node.id": "7"}}
+    given = {"kquota_broker_principals": ["User:broker"], "kquota_callback_node": node}
     with pytest.raises(PlayFailed) as failed:
         run_play(tmp_path, [load, check], given, inventory=str(inventory))
     shown = str(failed.value)

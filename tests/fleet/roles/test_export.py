@@ -8,12 +8,12 @@ from typing import Any
 import javaproperties
 import pytest
 
+from plugins.modules.kquota_node import look_at_unit
 from tests.fleet.roles.plays import run_play
 
 THEIRS = Path(__file__).parent / "their_kafka"
 OWN = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 AGENT = r"User:CN=agent\, first,O=x"
-UNIT = "LoadState=loaded\nStarted={}\nRunning KQUOTA_BROKER_CONFIGURATION={}"
 
 
 def ours(part: str) -> dict[str, Any]:
@@ -68,8 +68,7 @@ def test_each_role_s_run_changes_nothing_of_the_other(tmp_path: Path, plug_in: d
     started: list[dict[str, Any]] = [
         {
             "ansible.builtin.set_fact": {
-                "kquota_callback_unit_show": {"stdout": "LoadState=loaded"},
-                "kquota_callback_environment_contents": {},
+                "kquota_callback_unit": look_at_unit("LoadState=loaded", [], None, 0, b""),
             }
         },
         {
@@ -80,9 +79,9 @@ def test_each_role_s_run_changes_nothing_of_the_other(tmp_path: Path, plug_in: d
         },
     ]
     for name, seconds in (("before", -1), ("after", 1)):
-        unit = UNIT.format(f"{{{{ since | int + {seconds} }}}}", "{{ current }}")
+        unit = {"started": f"{{{{ since | int + {seconds} }}}}", "started_with": "{{ current }}"}
         started += [
-            {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": unit}}},
+            {"ansible.builtin.set_fact": {"kquota_callback_unit": unit}},
             save(tmp_path, name, "{{ kquota_callback_running_fingerprint == current }}"),
         ]
     configure = ("facts_properties", "configure_properties")

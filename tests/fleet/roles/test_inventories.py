@@ -83,7 +83,7 @@ def test_a_unit_needs_its_full_name(tmp_path: Path) -> None:
     text = (REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8")
     tasks = [task for task in yaml.safe_load(text) if "unit exists" in task["name"]]
     # systemctl accepts both.
-    given = {"kquota_callback_unit_show": {"stdout": "LoadState=loaded\nActiveState=active"}}
+    given = {"kquota_callback_unit": {"load_state": "loaded"}}
     run_play(tmp_path, tasks, {**given, "kquota_callback_broker_unit": "kafka@a.service"})
     with pytest.raises(PlayFailed, match=r"no\s+unit\s+kafka\s+on"):
         run_play(tmp_path, tasks, {**given, "kquota_callback_broker_unit": "kafka"})

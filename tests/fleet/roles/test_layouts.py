@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from plugins.modules.kquota_node import look_at_unit
 from tests.fleet.roles.plays import run_play
 from tests.unit.repository.tree import REPOSITORY
 
@@ -47,8 +48,8 @@ def rendered(folder: Path) -> dict[str, dict[str, Any]]:
     variables = {
         "wanted": WANTED,
         "vault_kquota_ca_passphrase": "secret",
-        "kquota_callback_unit_show": {"stdout": "LoadState=loaded"},
-        "kquota_callback_original_parsed": {"stdout": '{"node.id": "1"}'},
+        "kquota_callback_unit": look_at_unit("LoadState=loaded", [], None, 0, b""),
+        "kquota_callback_original_properties": {"node.id": "1"},
         "kquota_topic_host": "{{ inventory_hostname }}",
     }
     run_play(folder, tasks, variables, inventory=str(INVENTORY))

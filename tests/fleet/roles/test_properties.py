@@ -10,6 +10,7 @@ import javaproperties
 import pytest
 
 from kquota.disks.server_properties import read_broker_properties
+from plugins.modules.kquota_node import look_at_unit
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 Variables = Callable[..., dict[str, object]]
@@ -201,8 +202,8 @@ def test_installing_and_removing_the_fence_each_need_one_restart(
         *PARTS[:1],
         {"ansible.builtin.copy": {"content": text, "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}},
     ]
-    unit = {"stdout": "LoadState=loaded", "results": []}
-    given = variables(server_properties, kquota_callback_unit_show=unit)
+    unit = look_at_unit("LoadState=loaded", [], None, 0, b"")
+    given = variables(server_properties, kquota_callback_unit=unit)
     run_play(tmp_path, tasks, given, inventory=str(inventory))
     started_with = {name: (tmp_path / name).read_text() for name in hosts}
     assert started_with["upgraded"] == started_with["fenced"] != started_with["removed"]
@@ -219,7 +220,7 @@ def test_the_roles_read_the_file_as_java_does(tmp_path: Path) -> None:
         "node": "{{ kquota_callback_node_id }} {{ kquota_agent_node_id }}",
         "callback": "{{ kquota_callback_original_properties['client.quota.callback.class'] }}",
         "tiered": "{{ kquota_callback_tiered_storage | bool }}",
-        "unfinished": "{{ kquota_callback_ends_in_continuation | bool }}",
+        "unfinished": "{{ kquota_callback_node.ends_in_continuation }}",
         "log_dirs": "{{ kquota_agent_log_dirs }}",
         "listeners": "{{ kquota_agent_listeners }}",
     }

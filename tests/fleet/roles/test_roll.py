@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from plugins.modules.kquota_node import look_at_unit
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
@@ -177,15 +178,16 @@ def test_no_batch_follows_one_in_which_a_host_was_lost(name: str, play: int, tmp
     assert "k2 could be reached at the beginning" in " ".join(str(failed.value).split())
 
 
-# By node: the state of its unit, and whether it is restored first. systemd keeps restarting the last one.
+# By node: the state of its unit, the age of its process in seconds, and whether the node is restored first.
+# systemd keeps restarting the last one.
 UNITS = {
-    "failed": ("ActiveState=failed\nNRestarts=0\nMainPID=0\nSeconds=", True),
-    "about-to-be-started": ("ActiveState=activating\nNRestarts=7\nMainPID=0\nSeconds=", True),
-    "runs": ("ActiveState=active\nNRestarts=0\nMainPID=7\nSeconds=     12", False),
-    "ran-out-of-memory-once": ("ActiveState=active\nNRestarts=1\nMainPID=7\nSeconds=     12", False),
-    "came-back": ("ActiveState=active\nNRestarts=5\nMainPID=7\nSeconds= 86400", False),
-    "stopped-on-purpose": ("ActiveState=inactive\nNRestarts=0\nMainPID=0\nSeconds=", False),
-    "tried-again": ("ActiveState=active\nNRestarts=7\nMainPID=7\nSeconds=      3", True),
+    "failed": ("ActiveState=failed\nNRestarts=0\nMainPID=0", None, True),
+    "about-to-be-started": ("ActiveState=activating\nNRestarts=7\nMainPID=0", None, True),
+    "runs": ("ActiveState=active\nNRestarts=0\nMainPID=7", 12, False),
+    "ran-out-of-memory-once": ("ActiveState=active\nNRestarts=1\nMainPID=7", 12, False),
+    "came-back": ("ActiveState=active\nNRestarts=5\nMainPID=7", 86400, False),
+    "stopped-on-purpose": ("ActiveState=inactive\nNRestarts=0\nMainPID=0", None, False),
+    "tried-again": ("ActiveState=active\nNRestarts=7\nMainPID=7", 3, True),
 }
 
 
@@ -209,9 +211,9 @@ def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_cha
     variables_of_the_role = {
         "ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "facts"}
     }
-    seen = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "{{ unit }}"}}}
+    seen = {"ansible.builtin.set_fact": {"kquota_callback_node": {"unit": "{{ unit }}"}}}
     # The role gathers the facts again and finds another process.
-    later = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "ActiveState=active"}}}
+    later = {"ansible.builtin.set_fact": {"kquota_callback_node": {"unit": {"fails_to_start": False}}}}
     said = {"name": started["name"], "ansible.builtin.debug": {"msg": "started {{ inventory_hostname }}"}}
     first["tasks"] = [
         {**variables_of_the_role, "when": False},
@@ -220,7 +222,10 @@ def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_cha
         {**goes_back, "block": [later, said]},
     ]
     local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
-    hosts = {name: {"unit": shown} for name, (shown, _) in UNITS.items()}
+    hosts = {
+        name: {"unit": look_at_unit(shown, [], seconds, 0, b"")}
+        for name, (shown, seconds, _) in UNITS.items()
+    }
     inventory = tmp_path / "hosts.yml"
     groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
     inventory.write_text(json.dumps(groups))
@@ -228,4 +233,4 @@ def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_cha
     playbook.write_text(json.dumps([{**first, "become": False}]))
     said_by_all = run_playbook(tmp_path, playbook, {}, inventory=str(inventory))
     started_again = set(re.findall(r"\"?msg\"?: \"?started ([a-z-]+)", said_by_all))
-    assert started_again == {name for name, (_, back) in UNITS.items() if back}
+    assert started_again == {name for name, (*_, back) in UNITS.items() if back}

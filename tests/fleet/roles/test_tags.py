@@ -19,7 +19,7 @@ PARTS = {
     ("kquota_agent", "kquota_configure"): (*READS, "Configure | Write the configuration"),
     ("kquota_agent", "kquota_service"): (READS[1], "Service | Enable and start the agent"),
     ("kquota_callback", "kquota_configure"): (
-        "Facts | Read the unit's other environment files",
+        "Facts | Look at the node",
         "Configure | Write the node's properties",
     ),
 }

@@ -11,7 +11,10 @@ from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 TASKS = yaml.safe_load((REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8"))
-CHECKS = [task for task in TASKS if task["name"].endswith(("Find the units of Kafka", "the unit exists"))]
+CHECKS = [
+    {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "facts", "public": True}},
+    *(task for task in TASKS if task["name"].endswith("the unit exists")),
+]
 FILES = "kafka.service enabled enabled\nkafka@.service disabled enabled\n"
 UNITS = """\
 kafka-exporter.service not-found inactive dead kafka-exporter.service
@@ -30,12 +33,14 @@ def test_the_units_that_there_are_are_named(case: str, tmp_path: Path) -> None:
     unit, files, units, named = CASES[case]
     (tmp_path / "list-unit-files").write_text(files)
     (tmp_path / "list-units").write_text(units)
+    (tmp_path / "show").write_text("LoadState=not-found\n")
+    (tmp_path / "server.properties").write_text("node.id=1\n")
     program = tmp_path / "systemctl"
     program.write_text(f'#!/bin/sh\ncat "{tmp_path}/$1"\n')
     program.chmod(0o755)
     variables = {
         "kquota_callback_broker_unit": unit,
-        "kquota_callback_unit_show": {"stdout": "LoadState=not-found"},
+        "kquota_server_properties": str(tmp_path / "server.properties"),
     }
     play = [{"environment": {"PATH": f"{tmp_path}:/usr/bin:/bin"}, "block": CHECKS}]
     with pytest.raises(PlayFailed) as failed:
@@ -48,7 +53,7 @@ def test_the_units_that_there_are_are_named(case: str, tmp_path: Path) -> None:
 def test_a_name_without_its_suffix_is_completed(tmp_path: Path) -> None:
     variables = {
         "kquota_callback_broker_unit": "kafka",
-        "kquota_callback_unit_show": {"stdout": "LoadState=loaded"},
+        "kquota_callback_unit": {"load_state": "loaded"},
     }
     with pytest.raises(PlayFailed, match=r"the\s+full\s+name\s+of\s+the\s+unit,\s+kafka\.service"):
-        run_play(tmp_path, CHECKS, variables)
+        run_play(tmp_path, CHECKS[1:], variables)

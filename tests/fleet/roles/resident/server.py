@@ -14,9 +14,20 @@ import socket
 import sys
 import traceback
 import types
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 IMPORTED = ("ansible.module_utils._internal._ansiballz._loader", "runpy", "tempfile", "zipfile")
+
+
+class Packed:
+    """The folders of Ansible's package: where this Python has it, and in what a module was packed with."""
+
+    def __init__(self, here: Iterable[str]) -> None:
+        self._here = [*here]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._here, *(f"{path}/ansible" for path in sys.path if path.endswith(".zip"))])
 
 
 def prepare(connection: socket.socket) -> list[str]:
@@ -58,6 +69,9 @@ def run(arguments: list[str]) -> int:
 def serve(path: str) -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    # A module that is not Ansible's own is in what was packed alone.
+    ansible = sys.modules["ansible"]
+    ansible.__path__ = Packed(ansible.__path__)  # type: ignore[assignment]
     gc.freeze()  # so that forked processes share these pages
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
