@@ -19,6 +19,8 @@ from kquota_pipeline.tables import HOURS, MAINTAINED, TOPICS, USAGE, Tables
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+# Of two notes about a day the one with the later time counts.
+AFTERWARDS = NOON + timedelta(minutes=10)
 FIRST, SECOND, TODAY = (date(2026, 11, day) for day in (18, 19, 20))
 SETTINGS = Upkeep()
 NONE_DERIVED = dict.fromkeys((derived.table.name for derived in ALL_DERIVED), 0)
@@ -82,7 +84,7 @@ def test_a_copy_of_the_tables_is_in_order_also_without_the_note_of_a_run(spark, 
     hours = [path for path in read_hours(spark, tables).inputFiles() if f"day={TODAY}" not in path]
     assert {path.split("/")[-3] for path in hours} == {"hours"}, "a reader of the copy uses what is derived"
     said: list[str] = []
-    done = maintain(spark, tables, NOON, SETTINGS, said.append)
+    done = maintain(spark, tables, AFTERWARDS, SETTINGS, said.append)
     assert said == ["no run has noted the state of these tables: all tables are looked through"]
     assert (done.closed_days, done.derived_days) == (0, NONE_DERIVED)
 
@@ -91,18 +93,18 @@ def test_late_records_of_a_closed_day_derive_that_day_alone(spark, tables):
     other = files_of_days(spark, tables, USAGE)[SECOND]
     append(spark, tables, sample(FIRST, 7))
     said: list[str] = []
-    done = maintain(spark, tables, NOON, SETTINGS, said.append)
+    done = maintain(spark, tables, AFTERWARDS, SETTINGS, said.append)
     assert said[0] == f"usage: {FIRST} is closed, and not in order: all tables are looked through"
     assert done.closed_days == 1
     assert {name: days for name, days in done.derived_days.items() if days} == {
         "ten_minutes": 1, "hours": 1, "holdings": 1,
     }  # fmt: skip
     assert files_of_days(spark, tables, USAGE)[SECOND] == other
-    assert maintain(spark, tables, NOON).closed_days == 0
+    assert maintain(spark, tables, AFTERWARDS + timedelta(minutes=10)).closed_days == 0
 
 
 def test_samples_are_dropped_before_the_hours_that_are_made_of_them(spark, tables):
-    assert maintain(spark, tables, NOON, Upkeep(raw_retention_days=1)).dropped_days == 1
+    assert maintain(spark, tables, AFTERWARDS, Upkeep(raw_retention_days=1)).dropped_days == 1
 
     def assert_kept() -> None:
         assert files_of_days(spark, tables, HOURS).keys() == {FIRST, SECOND}
