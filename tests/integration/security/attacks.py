@@ -142,10 +142,12 @@ def _(attacker: Attacker) -> None:
 
 @_in("full", "replay")
 def _(attacker: Attacker) -> None:
-    older = {
-        broker_id: [one for one in attacker.genuine(broker_id) if b'"Latched"' not in (one.value() or b"")]
-        for broker_id in (OWN, VICTIM)
-    }
+    older = {}
+    for broker_id in (OWN, VICTIM):
+        genuine = attacker.genuine(broker_id)
+        # Compaction may have left none from before the breach: then the oldest that there is.
+        healthy = [one for one in genuine if b'"Latched"' not in (one.value() or b"")]
+        older[broker_id] = healthy or genuine[:1]
 
     def write() -> None:
         for broker_id, reports in older.items():
