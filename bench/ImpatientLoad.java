@@ -48,7 +48,7 @@ public final class ImpatientLoad {
                 channel.configureBlocking(false);
                 channel.setOption(java.net.StandardSocketOptions.TCP_NODELAY, true);
                 Connection connection = new Connection(channel, request(topic, topic + "-" + i, value), topic.getBytes(StandardCharsets.UTF_8).length);
-                channel.register(selector, SelectionKey.OP_READ, connection).attach(connection);
+                channel.register(selector, SelectionKey.OP_READ, connection);
                 connection.send();
             }
             run(selector, Double.parseDouble(arguments[5]));

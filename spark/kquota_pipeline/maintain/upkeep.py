@@ -26,8 +26,8 @@ class Upkeep:
     retention_days: int = 731
     """Days older than this are dropped, so that two years and their seasons can be compared."""
     raw_retention_days: int = 30
-    """Likewise of the records as they came, from which the other tables can be made again, and of samples:
-    what is derived of them stays.
+    """Likewise of the records as they came, from which the other tables can be made again, and of samples.
+    The tables that the pipeline derives from samples keep such days.
     """
     closed_after: timedelta = timedelta(hours=2)
     """How long after its end a day is taken for complete."""

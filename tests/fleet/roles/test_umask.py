@@ -76,7 +76,7 @@ def test_another_user_reads_what_was_installed_with_a_strict_umask(role: str, tm
         run_play(tmp_path, tasks, variables)
         assert closed(home) == []
         assert "changed=0 " in run_play(tmp_path, tasks, variables)
-        # As a former version of the role left it.
+        # As a run with that umask leaves it that gives no rights.
         for path in home.rglob("*"):
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode & ~0o077)

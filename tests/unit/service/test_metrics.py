@@ -44,6 +44,14 @@ from tests.unit.guard.cycles import (
 )
 from tests.unit.retention.test_topic_sizes import contents
 
+COUNTERS_WITHOUT_LABELS = (
+    "read_errors",
+    "history_dropped",
+    "decision_write_errors",
+    "clock_jumps",
+    "config_reload_failures",
+    "cycle_failures",
+)
 UNDETERMINED = (
     Undetermined(7, UndeterminedCause.STALE),
     Undetermined(8, UndeterminedCause.CLOCK, 75),
@@ -150,14 +158,7 @@ def test_error_counters_exist_from_the_start_at_zero(metrics: AgentMetrics) -> N
         assert seen[f'kquota_kafka_errors_total{{kind="{kind}"}}'] == 0
     for result in ("usage", "operator", "tombstone", "malformed", "future", "ignored"):
         assert seen[f'kquota_records_total{{result="{result}"}}'] == 0
-    for name in (
-        "read_errors",
-        "history_dropped",
-        "decision_write_errors",
-        "clock_jumps",
-        "config_reload_failures",
-        "cycle_failures",
-    ):
+    for name in COUNTERS_WITHOUT_LABELS:
         assert seen[f"kquota_{name}_total"] == 0
     assert seen['kquota_file_write_errors_total{file="state.json"}'] == 0
     assert seen['kquota_build_info{version="1.2.3"}'] == 1
@@ -359,14 +360,7 @@ def test_counters_count(metrics: AgentMetrics, bench: Bench) -> None:
     assert seen['kquota_records_total{result="usage"}'] == 6
     assert seen['kquota_records_total{result="malformed"}'] == 2
     assert seen['kquota_kafka_errors_total{kind="certificate-expired"}'] == 1
-    for name in (
-        "read_errors",
-        "history_dropped",
-        "decision_write_errors",
-        "clock_jumps",
-        "config_reload_failures",
-        "cycle_failures",
-    ):
+    for name in COUNTERS_WITHOUT_LABELS:
         assert seen[f"kquota_{name}_total"] == 1
     assert seen["kquota_config_last_good"] == 1
     assert seen["kquota_client_certificate_expiry_timestamp_seconds"] == 1_800_000_000
