@@ -127,8 +127,11 @@ def peak_table(tally: Tally) -> Table:
 
 
 def promise_table(promises: Sequence[Promise]) -> Table:
-    """A line per promise."""
+    """A row per promise: in a narrow terminal only what was seen goes on below, so a promise can be found."""
     table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    table.add_column()
     for promise in promises:
         mark = Text("kept", style="green") if promise.kept else Text("BROKEN", style="bold red")
         table.add_row(mark, promise.text, promise.seen)
