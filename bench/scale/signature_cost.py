@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.scale.figures import SignatureCost
 from bench.scale.reports import header_bytes, report, signatures
 from kquota.formats.record_verifier import RecordVerifier, Signed
-from kquota.formats.records import RawRecord
+from kquota.formats.records import TopicRecord
 from kquota.formats.signature_headers import SigningMode
 from kquota.kafka.misplaced import partition_of
 from kquota.trust.authorities import AuthorityFile
@@ -35,7 +35,7 @@ def measure_signature(volumes: int) -> SignatureCost:
                 begun = time.thread_time()
                 headers = tuple(sign(broker_id, value))
                 signed = time.thread_time()
-                record = RawRecord(key, value, None, partition_of(key, _PARTITIONS), headers)
+                record = TopicRecord(key, value, None, partition_of(key, _PARTITIONS), headers)
                 before = time.thread_time()
                 verdict = admission.judge(record, now)
                 verifying[-1].append(time.thread_time() - before)

@@ -10,13 +10,12 @@ from typing import Any, Self
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
-from kquota.formats.records import TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.sentences import refused_sentence, topic_sentence
 from kquota.formats.status import status_document
 from kquota.formats.topic_replay import REVOKED_AGAIN, TopicReplay
 from kquota.guard.event_queue import EventQueue
 from kquota.guard.folding import fold_records
-from kquota.guard.inputs import Arrival
 from kquota.guard.kafka_side import KafkaEvent, KafkaState, hand_over, take_portion
 from kquota.guard.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
 from kquota.guard.report import Folded
@@ -25,7 +24,7 @@ from kquota.kafka.brokers import BrokerList, BrokerWatch
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.followed_topic import ReadTopic
 from kquota.kafka.reader import TopicReader
-from kquota.kafka.topic_records import CaughtUp, TopicRecord, TopicRestarted
+from kquota.kafka.topic_records import CaughtUp, TopicRestarted
 from kquota.policy.decide import PolicySettings, Situation, decide
 from kquota.policy.decision import UndeterminedCause
 from kquota.policy.events import Event, RefusedEvent
@@ -214,28 +213,28 @@ class ClusterLook:
             yield UndeterminedCause.NOT_READ
 
     def _take_orders(self, events: Sequence[OfOrders]) -> None:
-        arrivals: list[Arrival] = []
+        records: list[TopicRecord] = []
         for event in events:
             if isinstance(event.event, TopicRestarted) and event.event.same_topic:
-                arrivals.clear()
-            arrival = self._knowledge.take(event)
-            if arrival is not None:
-                arrivals.append(arrival)
+                records.clear()
+            record = self._knowledge.take(event)
+            if record is not None:
+                records.append(record)
         news = self._knowledge.orders.news()
-        self._note_refused(self._orders.fold(arrivals, datetime.now(UTC), news, Folded()))
+        self._note_refused(self._orders.fold(records, datetime.now(UTC), news, Folded()))
 
     def _take_records(self, events: Iterable[KafkaEvent]) -> None:
-        arrivals = [arrival for event in events if (arrival := self._knowledge.take(event)) is not None]
+        records = [record for event in events if (record := self._knowledge.take(event)) is not None]
         now, backlog = datetime.now(UTC), self._behind
-        self._note_refused(fold_records(self._reading, arrivals, now, backlog=backlog, fold=Folded()))
+        self._note_refused(fold_records(self._reading, records, now, backlog=backlog, fold=Folded()))
 
-    def _note_refused(self, folded: Iterable[tuple[Arrival, Event, FoldResult]]) -> None:
+    def _note_refused(self, folded: Iterable[tuple[TopicRecord, Event, FoldResult]]) -> None:
         """Keep the refused record of each key until a later one counts."""
-        for arrival, event, _ in folded:
+        for record, event, _ in folded:
             if not isinstance(event, RefusedEvent):
-                self._refused.pop((arrival.topic, arrival.key), None)
+                self._refused.pop((record.topic, record.key), None)
             elif len(self._refused) < MAX_UNLISTED_BROKERS:
-                self._refused[arrival.topic, arrival.key] = event
+                self._refused[record.topic, record.key] = event
 
     def _take(self, event: KafkaEvent) -> None:
         self._knowledge.take(event)

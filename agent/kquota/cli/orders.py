@@ -26,8 +26,8 @@ from kquota.formats.records import (
     LONGEST_ORDER,
     LONGEST_REASON,
     MAX_BROKER_ID,
-    RawRecord,
     TopicKind,
+    TopicRecord,
     decommission_key,
     order_key,
     read_record,
@@ -283,7 +283,7 @@ def _refusal(
     It can't be known before: their measure is the time at which a broker appended the record.
     """
     at_ms, place, headers = published.appended_ms, published.partition, tuple(published.headers)
-    record = RawRecord(key.encode(), value, at_ms, place, headers, TopicKind.ORDERS)
+    record = TopicRecord(key.encode(), value, at_ms, place, headers, TopicKind.ORDERS)
     if verifier is None:
         event: Event | None = read_record(record)
     else:

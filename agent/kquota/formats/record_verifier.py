@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from kquota.formats.records import RawRecord, read_event, read_record
+from kquota.formats.records import TopicRecord, read_event, read_record
 from kquota.formats.signature_headers import (
     ORDERS_TOLERANCE_MS,
     REPORTS_TOLERANCE_MS,
@@ -181,12 +181,12 @@ class RecordVerifier:
         """Return the judge of another topic's records, with the same authorities."""
         return RecordVerifier(self.mode, topic, self.authorities, counters)
 
-    def read(self, record: RawRecord, now: datetime) -> Event | None:
+    def read(self, record: TopicRecord, now: datetime) -> Event | None:
         """Return the event of a record that comes after all others; None for one that was read before."""
         verdict = self.judge(record, now)
         return self.in_turn(record, verdict, event_of(record, verdict))
 
-    def judge(self, record: RawRecord, now: datetime) -> Signed | Refusal | None:
+    def judge(self, record: TopicRecord, now: datetime) -> Signed | Refusal | None:
         """Return whether a record counts, its place in its writer's order aside; None: it does, unsigned.
 
         The certificate has to be valid at the time at which a broker appended the record, not now: a report
@@ -206,7 +206,7 @@ class RecordVerifier:
             return Refusal.REVOKED
         if not certificate.is_valid_at(from_epoch_ms(record.appended_ms) or now):
             return Refusal.EXPIRED
-        key, value, cluster_id = _bytes(record.key) or b"", _bytes(record.value), self.cluster_id or ""
+        key, value, cluster_id = record.key or b"", record.value, self.cluster_id or ""
         writer = writer_of(certificate.names, cluster_id, key, tombstone=value is None, topic=record.topic)
         if writer is None:
             return Refusal.NOT_FOR_KEY
@@ -218,12 +218,12 @@ class RecordVerifier:
         return _untimely(signed, record.appended_ms, now) or signed
 
     def in_turn(
-        self, record: RawRecord, verdict: Signed | Refusal | None, event: Event | None
+        self, record: TopicRecord, verdict: Signed | Refusal | None, event: Event | None
     ) -> Event | None:
         """Return the event of a judged record in the topic's order; None for one that was read before."""
         if event is None or not isinstance(verdict, Signed):
             return event
-        match self.counters.turn(_bytes(record.key) or b"", verdict):
+        match self.counters.turn(record.key or b"", verdict):
             case Turn.NEXT:
                 return event
             case Turn.REPEATED:
@@ -250,7 +250,7 @@ class Claimed:
     is_highest: bool
 
 
-def claimed(records: Sequence[RawRecord], counters: ReplayGuard) -> list[Claimed]:
+def claimed(records: Sequence[TopicRecord], counters: ReplayGuard) -> list[Claimed]:
     """Return what each record claims, compared with those of its key before it.
 
     A record with the highest counter, once verified, is no replay of one before it with its certificate: they
@@ -259,7 +259,7 @@ def claimed(records: Sequence[RawRecord], counters: ReplayGuard) -> list[Claimed
     highest: dict[bytes, int] = {}
     found = []
     for record in records:
-        claim, key = read_claim(record.headers), _bytes(record.key) or b""
+        claim, key = read_claim(record.headers), record.key or b""
         if not isinstance(claim, SignatureHeaders):
             found.append(Claimed(None, is_highest=True))
             continue
@@ -271,16 +271,11 @@ def claimed(records: Sequence[RawRecord], counters: ReplayGuard) -> list[Claimed
     return found
 
 
-def event_of(record: RawRecord, verdict: Signed | Refusal | None) -> Event:
+def event_of(record: TopicRecord, verdict: Signed | Refusal | None) -> Event:
     """Return the meaning of a judged record."""
     if isinstance(verdict, Refusal):
-        key = _bytes(record.key) or b""
+        key = record.key or b""
         return RefusedEvent(printable(key.decode("ascii", "replace")), verdict)
     if verdict is None:
         return read_record(record)
     return read_record(record, verdict.writer, verdict.certificate)
-
-
-def _bytes(text: object) -> bytes | None:
-    """Return a key or value as it is in the topic; texts and parsed values are of replays."""
-    return text.encode() if isinstance(text, str) else text if isinstance(text, bytes) else None

@@ -61,15 +61,20 @@ REGULAR = "kquota-regular", b""
 """The header of a report whose turn has come, and that says nothing new but figures: its readers may rest."""
 
 
-class RawRecord(NamedTuple):
-    """A record as it is in the topic; ``appended_ms`` is its own timestamp (epoch), None if not known."""
+class TopicRecord(NamedTuple):
+    """A record as it is in one of our topics. ``value`` None is a tombstone.
 
-    key: bytes | str | None
-    value: RawValue | None
+    ``appended_ms`` is its own timestamp (epoch, None if not known), and proves nothing about the freshness of
+    its content.
+    """
+
+    key: bytes | None
+    value: bytes | None
     appended_ms: int | None = None
     partition: int = 0
     headers: RecordHeaders = ()
     topic: TopicKind = TopicKind.USAGE
+    offset: int = 0
 
 
 def broker_key(broker_id: int) -> str:
@@ -92,7 +97,7 @@ def relief_key(plan_id: str) -> str:
     return f"relief/{plan_id}"
 
 
-def read_record(record: RawRecord, signer: str | None = None, certificate: str | None = None) -> Event:
+def read_record(record: TopicRecord, signer: str | None = None, certificate: str | None = None) -> Event:
     """Return the meaning of a record of one of our topics, whose orders have to be within their bounds."""
     return read_event(record.key, record.value, record.appended_ms, signer, record.topic, certificate)
 

@@ -1,4 +1,4 @@
-"""TopicReplay the topic from its beginning, and perhaps again while the view is in use.
+"""Reading a topic from its beginning, and perhaps again while the view is in use.
 
 A topic holds many records of each broker until it is compacted. A tombstone or an order settles whatever its
 key contained before; a well-formed record that is not from the future settles the earlier records of the same
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from kquota.formats.record_verifier import RecordVerifier, Signed, claimed, event_of
-from kquota.formats.records import RawRecord, RawValue, TopicKind, read_event, read_record
+from kquota.formats.records import TopicKind, TopicRecord, read_event, read_record
 from kquota.policy.events import Event, OrderEvent, Refusal, UsageEvent
 from kquota.policy.view import ClusterView, FoldResult, NoRecord
 
@@ -88,7 +88,7 @@ class TopicReplay:
     def _revoked_now(self) -> frozenset[str]:
         return frozenset() if self.verifier is None else self.verifier.authorities.revoked()
 
-    def read(self, records: Sequence[RawRecord], now: datetime, *, backlog: bool) -> list[Event | None]:
+    def read(self, records: Sequence[TopicRecord], now: datetime, *, backlog: bool) -> list[Event | None]:
         """Return the event of each record, in their order; None for one that another has settled.
 
         Of a backlog only what still counts is read.
@@ -137,7 +137,7 @@ class TopicReplay:
 
 
 def read_backlog(
-    records: Sequence[RawRecord], view: ClusterView, now: datetime, verifier: RecordVerifier | None = None
+    records: Sequence[TopicRecord], view: ClusterView, now: datetime, verifier: RecordVerifier | None = None
 ) -> list[Event | None]:
     """Return the event of each record, in their order; None for one that a later record has settled.
 
@@ -171,16 +171,16 @@ class _Settled:
     """The records that a later one has settled, by key, certificate, and for usage records instance."""
 
     def __init__(self) -> None:
-        self._all: set[tuple[bytes | str | None, bytes | None]] = set()
-        self._instances: dict[tuple[bytes | str | None, bytes | None], set[str | None]] = {}
+        self._all: set[tuple[bytes | None, bytes | None]] = set()
+        self._instances: dict[tuple[bytes | None, bytes | None], set[str | None]] = {}
 
-    def has(self, key: bytes | str | None, certificate: bytes | None, value: RawValue | None) -> bool:
+    def has(self, key: bytes | None, certificate: bytes | None, value: bytes | None) -> bool:
         """Return whether a record is settled, without parsing it."""
         place = key, certificate
         instances = self._instances.get(place)
         return place in self._all or (instances is not None and _is_of_one_of(instances, value))
 
-    def add(self, key: bytes | str | None, certificate: bytes | None, event: Event) -> None:
+    def add(self, key: bytes | None, certificate: bytes | None, event: Event) -> None:
         """Take in that a record settles those before it."""
         for place in {(key, certificate), (key, None)}:
             if isinstance(event, UsageEvent):
@@ -190,14 +190,12 @@ class _Settled:
                 self._all.add(place)
 
 
-def _is_of_one_of(instances: set[str | None], value: RawValue | None) -> bool:
+def _is_of_one_of(instances: set[str | None], value: bytes | None) -> bool:
     """Return whether a usage record is of one of these instances (None: it names none), without parsing it.
 
     False where only parsing can show it: a tombstone, and JSON with escapes.
     """
-    if isinstance(value, str):
-        value = value.encode(errors="replace")
-    if not isinstance(value, bytes) or b"\\" in value:
+    if value is None or b"\\" in value:
         return False
     match = _INSTANCE.search(value)
     return (None if match is None else match[1].decode(errors="replace")) in instances

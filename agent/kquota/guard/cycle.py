@@ -17,7 +17,7 @@ from kquota.disks.band import own_log_dirs
 from kquota.disks.fill_rates import FillRates
 from kquota.disks.observation import Observation
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import TopicKind, broker_key
+from kquota.formats.records import TopicKind, TopicRecord, broker_key
 from kquota.formats.sentences import foreign_sentence, malformed_sentence, wrong_topic_sentence
 from kquota.formats.signature_headers import SigningMode
 from kquota.formats.topic_replay import TopicReplay
@@ -27,7 +27,7 @@ from kquota.guard.broker_host import BrokerHost
 from kquota.guard.cycle_sentence import cycle_sentence
 from kquota.guard.enforcement import Enforcement, Grant
 from kquota.guard.folding import fold_records
-from kquota.guard.inputs import Arrival, ClusterNews, Moment
+from kquota.guard.inputs import ClusterNews, Moment
 from kquota.guard.lease import lease_of
 from kquota.guard.listed import ListedMemory
 from kquota.guard.orders import order_news
@@ -156,11 +156,11 @@ class Cycle:
         """Whether something just read calls for a publication at once, and nothing is in its way."""
         return self._schedule.forced and self._read_once and not self._withheld
 
-    def run(self, moment: Moment, arrivals: Sequence[Arrival], news: ClusterNews) -> CycleReport:
+    def run(self, moment: Moment, records: Sequence[TopicRecord], news: ClusterNews) -> CycleReport:
         """Run the steps once."""
         observed = self._observe(moment, news)
         self._publish(observed, moment, news)
-        fold = self._fold(arrivals, moment, news)
+        fold = self._fold(records, moment, news)
         decision = self._decide(observed.own, moment, news)
         enforced = self._enforce(observed.verification, moment, news)
         written, write_error = self._write(decision, enforced, observed.own, moment, news)
@@ -240,26 +240,26 @@ class Cycle:
             self._local.publish(own, plug_in, is_news=self._schedule.is_news(own, state))
             self._schedule.published(own, state, moment.monotonic_seconds)
 
-    def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:
+    def _fold(self, records: Sequence[TopicRecord], moment: Moment, news: ClusterNews) -> Folded:
         fold = Folded()
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self._read_again()
         self._reading.know(news.own_cluster_id, self._listed.brokers.ids.union(self._membership.active or ()))
-        for _, event, _ in self._orders.fold(arrivals, moment.wall, news.orders, fold):
+        for _, event, _ in self._orders.fold(records, moment.wall, news.orders, fold):
             if isinstance(event, DecommissionEvent) and event.broker_id == self._broker_id:
                 self._schedule.force()  # we are alive, whatever was ordered
-        arrivals = [one for one in arrivals if one.topic is TopicKind.USAGE]
+        records = [one for one in records if one.topic is TopicKind.USAGE]
         backlog = not self._was_caught_up
-        for arrival, event, result in fold_records(
-            self._reading, arrivals, moment.wall, backlog=backlog, fold=fold
+        for record, event, result in fold_records(
+            self._reading, records, moment.wall, backlog=backlog, fold=fold
         ):
             if result is FoldResult.EXCESS:
                 continue
             if isinstance(event, UsageEvent) and result is FoldResult.USAGE:
                 fold.heard[event.broker_id] = event.record.instance_id, event.record.snapshot_at
             if self._was_caught_up:  # an order or a claim from before this reading began is no news
-                self._take_news(arrival, event, result, fold)
+                self._take_news(record, event, result, fold)
         self._was_caught_up = news.caught_up
         if news.caught_up:
             self._read_once = True
@@ -268,22 +268,22 @@ class Cycle:
         fold.rival = self._rival.look(fold.rival, moment, self._schedule.interval_seconds)
         return fold
 
-    def _take_news(self, arrival: Arrival, event: Event, result: FoldResult, fold: Folded) -> None:
+    def _take_news(self, record: TopicRecord, event: Event, result: FoldResult, fold: Folded) -> None:
         if result is FoldResult.WRONG_TOPIC:
-            fold.malformed.append(wrong_topic_sentence(arrival.key))
-        elif (order := order_news(event, arrival.headers, arrival.timestamp_ms)) is not None:
+            fold.malformed.append(wrong_topic_sentence(record.key))
+        elif (order := order_news(event, record.headers, record.appended_ms)) is not None:
             fold.orders.append(order)
         match event:
             case TombstoneEvent(broker_id) if broker_id == self._broker_id:
                 self._schedule.force()  # we are alive, whatever the record claims
-            case UsageEvent(_, record) if result is FoldResult.MALFORMED:
-                fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
-            case UsageEvent(self._broker_id, record) if result is FoldResult.USAGE:
-                if record.instance_id != self.instance_id:
-                    fold.rival = record
+            case UsageEvent(_, usage) if result is FoldResult.MALFORMED:
+                fold.malformed.append(foreign_sentence(record.key, usage.cluster_id))
+            case UsageEvent(self._broker_id, usage) if result is FoldResult.USAGE:
+                if usage.instance_id != self.instance_id:
+                    fold.rival = usage
             case RefusedEvent(key):
                 fold.refused.append(event)
-                is_own = self.instance_id.encode() in (arrival.value or b"")
+                is_own = self.instance_id.encode() in (record.value or b"")
                 if key == broker_key(self._broker_id) and not is_own:
                     self._schedule.force()  # or compaction would leave nothing but it
             case MalformedEvent():

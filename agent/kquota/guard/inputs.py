@@ -6,24 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from kquota.formats.records import RawRecord, RecordHeaders, TopicKind
 from kquota.host.boot_clock import BootClock, BootMoment
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A record of the usage or the orders topic, as it arrived; the time is that of its append."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: RecordHeaders = ()
-    timestamp_ms: int | None = None
-    partition: int = 0
-    topic: TopicKind = TopicKind.USAGE
-
-    def raw(self) -> RawRecord:
-        """Return it as the core reads it."""
-        return RawRecord(self.key, self.value, self.timestamp_ms, self.partition, self.headers, self.topic)
 
 
 @dataclass(frozen=True, slots=True)

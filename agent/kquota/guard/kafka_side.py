@@ -15,11 +15,11 @@ from functools import partial
 from queue import Empty
 
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import REGULAR, TopicKind
+from kquota.formats.records import REGULAR, TopicKind, TopicRecord
 from kquota.formats.signature_headers import SignatureHeaders, read_claim
 from kquota.guard.event_queue import EventQueue, readable
-from kquota.guard.inputs import Arrival, ClusterNews
-from kquota.guard.orders_topic import OfOrders, OrdersKnowledge, arrival_of, counts, orders_to_read
+from kquota.guard.inputs import ClusterNews
+from kquota.guard.orders_topic import OfOrders, OrdersKnowledge, counts, orders_to_read
 from kquota.guard.pace import REST_FROM_NEWS_SECONDS
 from kquota.journal.active_problems import ActiveProblem
 from kquota.journal.journal import MessageId
@@ -42,8 +42,8 @@ from kquota.kafka.topic_records import (
     ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
+    size_bytes,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.settings.model import Settings
@@ -85,7 +85,7 @@ KafkaEvent = (
 def hand_over(inbox: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
     """Put an event in an inbox, a record once there is room for it."""
     record = _record_in(event)
-    inbox.put(event, 0 if record is None else record.size_bytes, is_urgent=is_urgent)
+    inbox.put(event, 0 if record is None else size_bytes(record), is_urgent=is_urgent)
 
 
 def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
@@ -94,14 +94,14 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
     The rest are taken out in later cycles. Nothing overtakes: when the topic has been read to its end, all
     that was before has been taken out.
     """
-    size_bytes, new_certificates = 0, set[bytes]()
+    portion_bytes, new_certificates = 0, set[bytes]()
     for _ in range(MAX_EVENTS_A_CYCLE):
         try:
             event = inbox.get_nowait()
         except Empty:
             return
         if (record := _record_in(event)) is not None:
-            size_bytes += record.size_bytes
+            portion_bytes += size_bytes(record)
             claim = None if verifier is None else read_claim(record.headers)
             if (
                 isinstance(claim, SignatureHeaders)
@@ -110,7 +110,7 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
             ):
                 new_certificates.add(claim.certificate)
         yield event
-        if size_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
+        if portion_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
             break
     inbox.leave_the_rest()
 
@@ -148,15 +148,15 @@ class KafkaState:
 
     def __post_init__(self) -> None:
         verifier = self.verifier
-        judged = None if verifier is None else lambda one: counts(verifier, one, TopicKind.USAGE)
+        judged = None if verifier is None else lambda one: counts(verifier, one)
         self.misplaced = MisplacedRecords(self.usage_topic, judged)
 
-    def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
-        """Take in one event; a record of the usage or orders topic comes back as an arrival."""
+    def take(self, event: KafkaEvent) -> TopicRecord | None:  # noqa: PLR0912 - one case for each kind of event
+        """Take in one event; return it if it is a record of the usage or orders topic."""
         match event:
             case TopicRecord():
                 self.misplaced.take(event)
-                return arrival_of(event, TopicKind.USAGE)
+                return event
             case OfOrders(inner):
                 return self._take_of_orders(inner)
             case CaughtUp():
@@ -245,7 +245,7 @@ class KafkaState:
         restarts, self.restarts = self.restarts, []
         return restarts
 
-    def _take_of_orders(self, event: TopicRecord | ReaderEvent) -> Arrival | None:
+    def _take_of_orders(self, event: TopicRecord | ReaderEvent) -> TopicRecord | None:
         match event:
             case ReadingFailed(failure):
                 self.read_failures += 1
@@ -409,13 +409,13 @@ class KafkaSide:
 
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
-    ) -> list[Arrival]:
+    ) -> list[TopicRecord]:
         """Wait for events, at most this long; return the records among them, in order.
 
         Events of the first ``rest_seconds`` are gathered, not answered one by one; news of other brokers end
         a longer rest. Nothing is waited for while the descriptor ``alarm`` is readable.
         """
-        arrivals: list[Arrival] = []
+        records: list[TopicRecord] = []
         deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
         short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
         if not readable(short_seconds, alarm) and not (
@@ -424,17 +424,17 @@ class KafkaSide:
             self.inbox.wait(deadline - time.monotonic(), alarm)
         self.inbox.begin_to_empty()
         for event in take_portion(self.inbox, self.knowledge.verifier):
-            arrival = self.knowledge.take(event)
+            record = self.knowledge.take(event)
             topic, inner = TopicKind.USAGE, event
             if isinstance(event, OfOrders):
                 topic, inner = TopicKind.ORDERS, event.event
             if isinstance(inner, TopicRestarted) and inner.same_topic:  # what is still in its log comes again
-                arrivals = [one for one in arrivals if one.topic is not topic]
+                records = [one for one in records if one.topic is not topic]
             elif isinstance(inner, TopicRestarted):
                 self.outlet.producer.client.renew()
-            if arrival is not None:
-                arrivals.append(arrival)
-        return arrivals
+            if record is not None:
+                records.append(record)
+        return records
 
     def _knows_cluster(self) -> bool:
         """Whether the cluster itself has reported its id: no signature can be verified before."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.sentences import malformed_sentence
 from kquota.formats.topic_replay import TopicReplay
 from kquota.guard.folding import fold_records
-from kquota.guard.inputs import Arrival, OrdersNews
+from kquota.guard.inputs import OrdersNews
 from kquota.guard.orders import order_news
 from kquota.guard.report import Folded
 from kquota.kafka.errors import Kind
@@ -27,7 +27,6 @@ from kquota.kafka.topic_records import (
     ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
 )
 from kquota.policy.events import Event, MalformedEvent, Refusal, RefusedEvent
@@ -47,22 +46,17 @@ class OfOrders:
 
 def orders_to_read(topic: str, sink: Callable[[OfOrders], None]) -> ReadTopic:
     """Return how to read the orders topic. The end of an order is judged by the broker's time."""
-    return ReadTopic(topic, lambda event: sink(OfOrders(event)), LOOK_SECONDS, brokers_times_only=True)
+    return ReadTopic(topic, lambda event: sink(OfOrders(event)), LOOK_SECONDS, TopicKind.ORDERS)
 
 
-def arrival_of(record: TopicRecord, topic: TopicKind) -> Arrival:
-    """Return a record of a reader as a cycle takes it."""
-    return Arrival(record.key, record.value, record.headers, record.timestamp_ms, record.partition, topic)
-
-
-def counts(verifier: RecordVerifier, record: TopicRecord, topic: TopicKind) -> bool:
+def counts(verifier: RecordVerifier, record: TopicRecord) -> bool:
     """Whether a record in a wrong partition can be one from before partitions were added.
 
     Anybody can write one there, with no signature or a wrong one. The owner of an agent's key can sign one,
     and must not have the topic refused for all: of an agent's records the counter shows the newest anyway,
     in whatever partitions they are.
     """
-    verdict = verifier.judge(arrival_of(record, topic).raw(), datetime.now(UTC))
+    verdict = verifier.judge(record, datetime.now(UTC))
     return not isinstance(verdict, Refusal) and (verdict is None or not verdict.is_agents)
 
 
@@ -79,15 +73,15 @@ class OrdersKnowledge:
 
     def __post_init__(self) -> None:
         verifier = self.verifier
-        judged = None if verifier is None else lambda one: counts(verifier, one, TopicKind.ORDERS)
+        judged = None if verifier is None else lambda one: counts(verifier, one)
         self.misplaced = MisplacedRecords(self.topic, judged, TopicKind.ORDERS)
 
-    def take(self, event: TopicRecord | ReaderEvent) -> Arrival | None:
-        """Take in one event; a record comes back as an arrival."""
+    def take(self, event: TopicRecord | ReaderEvent) -> TopicRecord | None:
+        """Take in one event, and return it if it is a record."""
         match event:
             case TopicRecord():
                 self.misplaced.take(event)
-                return arrival_of(event, TopicKind.ORDERS)
+                return event
             case CaughtUp():
                 self.caught_up = self.is_readable = True
             case ReadingFailed():
@@ -122,29 +116,29 @@ class OrdersFold:
         self._was_caught_up = False
 
     def fold(
-        self, arrivals: Sequence[Arrival], now: datetime, news: OrdersNews, fold: Folded
-    ) -> list[tuple[Arrival, Event, FoldResult]]:
-        """Fold the arrivals of this topic, and note those that are news; return all of them."""
+        self, records: Sequence[TopicRecord], now: datetime, news: OrdersNews, fold: Folded
+    ) -> list[tuple[TopicRecord, Event, FoldResult]]:
+        """Fold the records of this topic, and note those that are news; return all of them."""
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self.read_again()
-        of_orders = [one for one in arrivals if one.topic is TopicKind.ORDERS]
+        of_orders = [one for one in records if one.topic is TopicKind.ORDERS]
         backlog = not self._was_caught_up
         folded = list(fold_records(self.reading, of_orders, now, backlog=backlog, fold=fold))
-        for arrival, event, result in folded:
+        for record, event, result in folded:
             if self._was_caught_up and result is not FoldResult.EXCESS:
-                _take_news(arrival, event, fold)
+                _take_news(record, event, fold)
         self._was_caught_up = news.caught_up
         if news.caught_up:
             self.reading.reached_end(now)
         return folded
 
 
-def _take_news(arrival: Arrival, event: Event, fold: Folded) -> None:
+def _take_news(record: TopicRecord, event: Event, fold: Folded) -> None:
     match event:
         case RefusedEvent():
             fold.refused.append(event)
         case MalformedEvent():
             fold.malformed.append(malformed_sentence(event))
-    if (order := order_news(event, arrival.headers, arrival.timestamp_ms)) is not None:
+    if (order := order_news(event, record.headers, record.appended_ms)) is not None:
         fold.orders.append(order)

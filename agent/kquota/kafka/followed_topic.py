@@ -16,6 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.progress import ReadingProgress
@@ -27,7 +28,6 @@ from kquota.kafka.topic_records import (
     ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
 )
 
@@ -47,14 +47,14 @@ class Source(StrEnum):
 class ReadTopic:
     """A topic to read, and who gets its records and events.
 
-    The Admin client is asked every `topic_interval_seconds` for the topic's id and partitions. With
-    `brokers_times_only`, records have no timestamp where their writer has set it.
+    The Admin client is asked every `topic_interval_seconds` for the topic's id and partitions. A record of
+    the orders topic has no timestamp where its writer has set it.
     """
 
     name: str
     sink: Callable[[TopicRecord | ReaderEvent], None]
     topic_interval_seconds: float = 2.0
-    brokers_times_only: bool = False
+    kind: TopicKind = TopicKind.USAGE
 
 
 class FollowedTopic:
@@ -157,9 +157,11 @@ class FollowedTopic:
             return False
         kind, timestamp_ms = message.timestamp()
         is_brokers = kind == TIMESTAMP_LOG_APPEND_TIME
-        has_time = is_brokers if self._topic.brokers_times_only else kind != TIMESTAMP_NOT_AVAILABLE
+        is_order = self._topic.kind is TopicKind.ORDERS
+        has_time = is_brokers if is_order else kind != TIMESTAMP_NOT_AVAILABLE
         at_ms = timestamp_ms if has_time else None
-        record = TopicRecord(partition, offset, at_ms, message.key(), message.value(), _headers(message))
+        key, value, headers = message.key(), message.value(), _headers(message)
+        record = TopicRecord(key, value, at_ms, partition, headers, self._topic.kind, offset)
         self._progress.read(partition, offset)
         self._records += 1
         self._hand_over(record)

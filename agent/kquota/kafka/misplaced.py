@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kquota.formats.records import TopicKind, read_event
-from kquota.kafka.topic_records import TopicRecord
+from kquota.formats.records import TopicKind, TopicRecord, read_event
 from kquota.policy.events import IgnoredEvent, WrongTopicEvent
 
 # Far more than brokers and orders; the bound limits the memory that invented keys can take.

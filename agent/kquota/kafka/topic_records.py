@@ -3,30 +3,17 @@
 from dataclasses import dataclass
 from sys import getsizeof
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka.errors import KafkaFailure
 
-# A record of this module with its numbers, and the place of a header, take this in Python's memory.
+# A record with its numbers, and the place of a header, take this in Python's memory.
 _RECORD_BYTES, _HEADER_BYTES = 300, 64
 
 
-@dataclass(frozen=True, slots=True)
-class TopicRecord:
-    """One record, uninterpreted. `value` None is a tombstone. `timestamp_ms` is the record's own (epoch,
-    None for none) and proves nothing about the freshness of its content.
-    """
-
-    partition: int
-    offset: int
-    timestamp_ms: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-    @property
-    def size_bytes(self) -> int:
-        """About the memory that it takes: headers of a few bytes take many times their length."""
-        headers = sum(_HEADER_BYTES + getsizeof(name) + getsizeof(value) for name, value in self.headers)
-        return _RECORD_BYTES + getsizeof(self.key) + getsizeof(self.value) + headers
+def size_bytes(record: TopicRecord) -> int:
+    """Return about the memory that a record takes: headers of a few bytes take many times their length."""
+    headers = sum(_HEADER_BYTES + getsizeof(name) + getsizeof(value) for name, value in record.headers)
+    return _RECORD_BYTES + getsizeof(record.key) + getsizeof(record.value) + headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,13 +156,13 @@ class Agent:
             wait_seconds, rest_seconds = _START_WAIT_SECONDS, 0.0
         if self._cycle.publishes_next:
             wait_seconds = rest_seconds = 0.0
-        arrivals = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
+        records = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
         self._recall_orders()
         for topic in self._cycle.take_revocations():
             self._kafka.read_again(topic, REVOKED_AGAIN)
-        report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
+        report = self._cycle.run(moment, records, self._kafka.news(moment.monotonic_seconds))
         self._local.wake_at(report.own)
         self._is_calm = report.is_calm
         found = [one for follow in self._followers for one in follow(report)]

@@ -16,12 +16,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.followed_topic import ReadTopic
 from kquota.kafka.reader import TopicReader
-from kquota.kafka.topic_records import CaughtUp, ReadingFailed, ReadingRecovered, TopicRecord
+from kquota.kafka.topic_records import CaughtUp, ReadingFailed, ReadingRecovered
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.clients import admin_client
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec

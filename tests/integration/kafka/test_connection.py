@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka.admin import AdminConnection, ClusterFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
@@ -19,7 +20,7 @@ from kquota.kafka.producer import ProducerThread
 from kquota.kafka.publisher import UsagePublisher
 from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
-from kquota.kafka.topic_records import ReadingRecovered, TopicRecord
+from kquota.kafka.topic_records import ReadingRecovered
 from kquota.kafka.topics import usage_topic
 from testbed.loopback.certificates import CertificateAuthority
 from testbed.loopback.cluster import KafkaCluster
@@ -160,7 +161,7 @@ def test_an_expired_certificate_is_named_and_counted_and_its_rotation_is_enough(
     assert isinstance(published, Published)
     eventually(lambda: [one for one in seen.of(TopicRecord) if one.key == b"hold"], "it is read")
     (read,) = [one for one in seen.of(TopicRecord) if one.key == b"hold"]
-    assert published.appended_ms == read.timestamp_ms, "the broker's time, as readers see it"
+    assert published.appended_ms == read.appended_ms, "the broker's time, as readers see it"
 
 
 def test_half_written_credentials_leave_the_connection_in_use_alone(

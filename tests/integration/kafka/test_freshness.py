@@ -12,10 +12,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from kquota.formats.records import read_event
+from kquota.formats.records import TopicRecord, read_event
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
-from kquota.kafka.topic_records import TopicRecord
 from kquota.kafka.topics import usage_topic
 from kquota.policy.decide import PolicySettings, Situation, decide
 from kquota.policy.decision import FallbackAction, State

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch
 from kquota.kafka.errors import KafkaFailure, Kind
@@ -19,7 +20,7 @@ from kquota.kafka.producer import ProducerThread
 from kquota.kafka.publisher import UsagePublisher
 from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
-from kquota.kafka.topic_records import ReadingRecovered, TopicRecord
+from kquota.kafka.topic_records import ReadingRecovered
 from kquota.kafka.topics import Verdict, history_topic, usage_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import KafkaRuntime

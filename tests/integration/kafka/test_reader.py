@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from kquota.formats.records import TopicRecord
 from kquota.guard.event_queue import EventQueue, readable
 from kquota.guard.kafka_side import KafkaEvent, hand_over, take_portion
 from kquota.kafka.admin import AdminConnection, TopicFacts
@@ -23,7 +24,7 @@ from kquota.kafka.producer import ProducerThread
 from kquota.kafka.publisher import UsagePublisher
 from kquota.kafka.reader import TopicReader
 from kquota.kafka.topic_check import TopicCheck
-from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord, TopicRestarted
+from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRestarted
 from kquota.kafka.topics import Verdict, usage_topic
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
@@ -107,9 +108,9 @@ def test_a_new_reader_has_everything_that_was_written_and_then_what_comes(
     tombstone = seen.of(TopicRecord)[-1]
     assert (tombstone.partition, tombstone.offset) == (published.partition, published.offset)
     assert tombstone.headers == tuple(headers)
-    assert tombstone.timestamp_ms is not None
+    assert tombstone.appended_ms is not None
     assert published.appended_ms is None, "the topic has its writers' times"
-    assert abs(tombstone.timestamp_ms / 1000 - time.time()) < 60
+    assert abs(tombstone.appended_ms / 1000 - time.time()) < 60
     assert seen.trouble is None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ import pytest
 from kquota.cli import cluster_look
 from kquota.cli.cluster_look import ClusterLook
 from kquota.formats.record_verifier import ReplayGuard
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard import kafka_side
 from kquota.guard.orders_topic import OfOrders
 from kquota.kafka.brokers import BrokerList
-from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
+from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRestarted
 from kquota.policy.timestamps import format_utc
 from kquota.trust.signer import FileSigner
 from kquota.trust.signing import RecordSigner
@@ -56,7 +56,8 @@ def usage(free: int, age: timedelta = timedelta(0)) -> TopicRecord:
 
 def record(key: bytes, value: dict[str, Any] | None) -> TopicRecord:
     appended_ms = round(datetime.now(UTC).timestamp() * 1000)
-    return TopicRecord(0, 0, appended_ms, key, None if value is None else json.dumps(value).encode())
+    topic = TopicKind.USAGE if key.isdigit() else TopicKind.ORDERS
+    return TopicRecord(key, None if value is None else json.dumps(value).encode(), appended_ms, topic=topic)
 
 
 class Shown:
@@ -173,11 +174,11 @@ def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
         assert [broker["signed"] for broker in look.document()["brokers"]] == [False]
         value = usage(15).value
         headers = tuple(seal.headers(b"1", value, "c", 1))
-        signed = TopicRecord(0, 1, None, b"1", value, headers)
+        signed = TopicRecord(b"1", value, headers=headers)
         assert shown.after(signed) == "THROTTLE"
         assert [broker["signed"] for broker in look.document()["brokers"]] == [True]
         assert look.problems == ()
-        assert shown.after(replace(unsigned, headers=headers, timestamp_ms=None)) == "THROTTLE"
+        assert shown.after(unsigned._replace(headers=headers, appended_ms=None)) == "THROTTLE"
         assert look.problems == ("the record of key 1 is refused: its signature is wrong",)
         assert shown.after(unsigned) == "OPEN"
         assert look.problems == ()

@@ -13,8 +13,8 @@ from kquota.formats.records import (
     LONGEST_ACTOR,
     LONGEST_ORDER,
     LONGEST_REASON,
-    RawRecord,
     TopicKind,
+    TopicRecord,
     read_record,
 )
 from kquota.formats.sentences import wrong_topic_sentence
@@ -43,8 +43,8 @@ ORDERS, USAGE = TopicKind.ORDERS, TopicKind.USAGE
 KEYS = ["hold", "quarantine/3", "maintenance/3"]
 
 
-def on(topic: TopicKind, key: str, value: Value, appended_ms: int | None = NOW_MS) -> RawRecord:
-    return RawRecord(key.encode(), raw(value), appended_ms, topic=topic)
+def on(topic: TopicKind, key: str, value: Value, appended_ms: int | None = NOW_MS) -> TopicRecord:
+    return TopicRecord(key.encode(), raw(value), appended_ms, topic=topic)
 
 
 def value_for(key: str, **fields: object) -> dict[str, object]:
@@ -146,7 +146,7 @@ def test_an_agent_signs_no_order_on_the_orders_topic_not_even_for_its_own_broker
     for signer, result in ((agent(3), FoldResult.REFUSED), (operator("jane"), FoldResult.OPERATOR)):
         key, value = b"maintenance/3", raw(order())
         claim = signer.claim(key, value, NOW_MS, topic="__kquota_orders")
-        record = RawRecord(key, value, NOW_MS, 0, claim.to_headers(), ORDERS)
+        record = TopicRecord(key, value, NOW_MS, 0, claim.to_headers(), ORDERS)
         event = admits.read(record, NOW)
         assert event is not None
         assert ClusterView(TOLERANCE).fold(event, NOW) is result
@@ -164,7 +164,7 @@ def test_an_order_signed_for_the_usage_topic_is_none_on_the_orders_topic() -> No
 # --- Decommission
 
 
-def reported(at_seconds: float, **fields: object) -> RawRecord:
+def reported(at_seconds: float, **fields: object) -> TopicRecord:
     ago = -at_seconds
     return on(USAGE, "3", usage(free(5), age_seconds=ago, **fields), NOW_MS + round(1000 * at_seconds))
 

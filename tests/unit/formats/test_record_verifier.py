@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.formats.record_verifier import ReplayGuard, Signed
-from kquota.formats.records import RawRecord, TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import MAX_COUNTER, ORDERS_TOLERANCE_MS, REPORTS_TOLERANCE_MS
 from kquota.formats.topic_replay import TopicReplay
 from kquota.policy.events import BrokerOrder, HoldEvent, Refusal, RefusedEvent, UsageEvent
@@ -68,7 +68,7 @@ FORGED = st.one_of(
 )
 @bounded(300)
 def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
-    plan: list[RawRecord | int], splits: tuple[int, bool]
+    plan: list[TopicRecord | int], splits: tuple[int, bool]
 ) -> None:
     """Genuine records come in their order; forged ones and copies of genuine ones come anywhere."""
     highest, records = -1, []
@@ -146,7 +146,7 @@ def test_a_replay_is_refused_and_a_record_that_lands_twice_is_no_news() -> None:
 
 
 def test_garbage_in_a_backlog_does_not_hide_the_record_before_it() -> None:
-    garbage = [RawRecord(OWN_KEY, b"garbage", NOW_MS), RawRecord(OWN_KEY, None, NOW_MS)]
+    garbage = [TopicRecord(OWN_KEY, b"garbage", NOW_MS), TopicRecord(OWN_KEY, None, NOW_MS)]
     for records in ([COPIES[0], *garbage], [garbage[0], COPIES[0], garbage[1]]):
         found = reading()
         read(found, records, backlog=True)
@@ -192,7 +192,7 @@ def test_a_counter_far_ahead_is_refused_and_no_later_one_looks_old(backlog: bool
     assert read(found, [nearly]) == [FoldResult.USAGE]
 
 
-def pause(by: Signer, counter: int, appended_ms: int | None = NOW_MS) -> RawRecord:
+def pause(by: Signer, counter: int, appended_ms: int | None = NOW_MS) -> TopicRecord:
     value = raw(order(Action="pause"))
     return by.record(b"hold", value, counter, appended_ms=appended_ms, topic=TopicKind.ORDERS)
 
@@ -296,7 +296,7 @@ def test_a_copy_takes_no_place_that_compaction_has_cleared() -> None:
     found = reading()
     read(found, COPIES)
     found.begin_again(same_topic=True)
-    assert read(found, [RawRecord(OWN_KEY, b"garbage", NOW_MS), COPIES[0]]) == [FoldResult.REFUSED, None]
+    assert read(found, [TopicRecord(OWN_KEY, b"garbage", NOW_MS), COPIES[0]]) == [FoldResult.REFUSED, None]
     found.reached_end(NOW)
     assert counts(found.view) == 33, "what was known before still is"
 
@@ -304,17 +304,17 @@ def test_a_copy_takes_no_place_that_compaction_has_cleared() -> None:
 def test_what_counted_unsigned_is_forgotten_where_a_reading_forgets() -> None:
     for forget, left in ((False, 30), (True, NoRecord.MISSING)):
         found = TopicReplay(TOLERANCE)
-        read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
+        read(found, [TopicRecord(OWN_KEY, value(30), NOW_MS)])
         found.verifier = verifier()
         found.begin_again(same_topic=True, forget=forget)
-        read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
+        read(found, [TopicRecord(OWN_KEY, value(30), NOW_MS)])
         assert counts(found.view) == 30, "until the topic has been read to its end"
         found.reached_end(NOW)
         assert counts(found.view) == left
 
 
 def test_a_stranger_s_keys_are_ignored_unsigned_as_ever() -> None:
-    assert read(reading(), [RawRecord(b"certificate/7", b"x", NOW_MS)]) == [FoldResult.IGNORED]
+    assert read(reading(), [TopicRecord(b"certificate/7", b"x", NOW_MS)]) == [FoldResult.IGNORED]
 
 
 def test_the_highest_counter_of_a_key_is_known_also_while_the_topic_is_read_again() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.formats.records import RawRecord, TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.sentences import decision_sentence
 from kquota.formats.signature_headers import REPORTS_TOLERANCE_MS, next_counter
 from kquota.formats.status import status_document
@@ -216,7 +216,7 @@ def known(found: TopicReplay) -> object:
 @given(records=st.lists(WRITTEN, max_size=12), revoked=st.sets(st.sampled_from([STOLEN, THIEF]), min_size=1))
 @bounded(300)
 def test_after_reading_again_the_view_is_that_of_an_agent_that_knew_the_list_from_the_start(
-    records: list[RawRecord], revoked: set[Signer]
+    records: list[TopicRecord], revoked: set[Signer]
 ) -> None:
     authorities = Authorities()
     found = reading(authorities)

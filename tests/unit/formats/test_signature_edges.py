@@ -15,7 +15,7 @@ from kquota.formats.record_verifier import (
     claimed,
     event_of,
 )
-from kquota.formats.records import RawRecord
+from kquota.formats.records import TopicRecord
 from kquota.formats.signature_headers import (
     COUNTER_HEADER,
     SIGNATURE_HEADER,
@@ -125,14 +125,6 @@ def test_without_the_time_of_the_append_a_certificate_has_to_be_valid_now() -> N
     assert isinstance(verifier().judge(OURS.record(KEY, VALUE, appended_ms=None), NOW), Signed)
 
 
-def test_text_counts_as_its_bytes_and_a_parsed_value_has_no_signature() -> None:
-    record, parsed = OURS.record(KEY, VALUE), {"SnapshotAt": "now"}
-    assert VALUE is not None
-    as_text = record._replace(key=KEY.decode(), value=VALUE.decode())
-    assert isinstance(verifier().judge(as_text, NOW), Signed)
-    assert verifier().judge(record._replace(value=parsed), NOW) is Refusal.WRONG_SIGNATURE
-
-
 def test_a_record_claims_the_highest_counter_of_its_own_key() -> None:
     counters = ReplayGuard()
     counters.turn(KEY, Signed("agent/7", NOW_MS))
@@ -143,7 +135,7 @@ def test_a_record_claims_the_highest_counter_of_its_own_key() -> None:
         OURS.record(KEY, VALUE, NOW_MS + 1),
         other.record(b"8", VALUE, NOW_MS - 4),
         OURS.record(KEY, VALUE, NOW_MS + 1),
-        RawRecord(KEY, VALUE),
+        TopicRecord(KEY, VALUE),
         OURS.record(KEY, VALUE, NOW_MS),
     ]
     own, others = OURS.certificate, other.certificate
@@ -159,8 +151,8 @@ def test_a_record_claims_the_highest_counter_of_its_own_key() -> None:
 
 
 def test_a_refused_key_is_shown_whatever_its_bytes_are() -> None:
-    assert event_of(RawRecord(None, None), Refusal.UNSIGNED) == RefusedEvent("", Refusal.UNSIGNED)
-    shown = event_of(RawRecord(b"7\xff", None), Refusal.UNSIGNED)
+    assert event_of(TopicRecord(None, None), Refusal.UNSIGNED) == RefusedEvent("", Refusal.UNSIGNED)
+    shown = event_of(TopicRecord(b"7\xff", None), Refusal.UNSIGNED)
     assert isinstance(shown, RefusedEvent)
     assert shown.key.startswith("7")
     assert shown.key != "7"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import RawRecord, TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import (
     COUNTER_HEADER,
     MAX_CERTIFICATE_BYTES,
@@ -220,7 +220,7 @@ def test_a_certificate_has_to_be_valid_when_the_record_was_appended_not_when_it_
 
 @pytest.mark.parametrize("headers", [(), (("actor", b"alice"),)])
 def test_an_unsigned_record_counts_unless_signatures_are_required(headers: tuple) -> None:
-    record = RawRecord(b"7", VALUE, NOW_MS, 0, headers)
+    record = TopicRecord(b"7", VALUE, NOW_MS, 0, headers)
     read = verifier(SigningMode.ACCEPT).read(record, NOW)
     assert isinstance(read, UsageEvent)
     assert read.record.signer is None

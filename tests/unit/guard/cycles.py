@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kquota.disks.observation import Observation, VolumeObservation
-from kquota.formats.records import TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.usage_format import usage_to_document
 from kquota.guard.applied_state import (
     AppliedState,
@@ -21,7 +21,7 @@ from kquota.guard.applied_state import (
 )
 from kquota.guard.applied_verification import Verification
 from kquota.guard.cycle import Cycle
-from kquota.guard.inputs import Arrival, ClusterNews, Moment
+from kquota.guard.inputs import ClusterNews, Moment
 from kquota.guard.report import CycleReport
 from kquota.host.boot_clock import BootMoment
 from kquota.policy.decision import Mode, State
@@ -183,7 +183,9 @@ class Bench:
         self.echoes = True
         self._echoed = 0
 
-    def run(self, *arrivals: Arrival, after: float = 0.2, wall_offset_seconds: float = 0.0) -> CycleReport:
+    def run(
+        self, *arrivals: TopicRecord, after: float = 0.2, wall_offset_seconds: float = 0.0
+    ) -> CycleReport:
         """Run a cycle ``after`` this many seconds, with these records arriving after our own."""
         self.seconds += after
         own = [arrival(1, document) for document in self.ports.published[self._echoed :] if self.echoes]
@@ -215,13 +217,14 @@ class Bench:
         }
 
 
-def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: str) -> Arrival:
+def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: str) -> TopicRecord:
     """A record as it comes from its topic: an order, appended at the start, from that of orders."""
     raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
-    read = Arrival(str(key).encode(), raw, tuple((name, text.encode()) for name, text in headers.items()))
+    named = tuple((name, text.encode()) for name, text in headers.items())
+    read = TopicRecord(str(key).encode(), raw, headers=named)
     if str(key).isdecimal():
         return read
-    return replace(read, topic=TopicKind.ORDERS, timestamp_ms=round(START.timestamp() * 1000))
+    return read._replace(topic=TopicKind.ORDERS, appended_ms=round(START.timestamp() * 1000))
 
 
 def state(report: CycleReport) -> str | None:

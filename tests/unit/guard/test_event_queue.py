@@ -11,11 +11,10 @@ from queue import Empty
 
 import pytest
 
-from kquota.formats.records import REGULAR
+from kquota.formats.records import REGULAR, TopicRecord
 from kquota.guard.event_queue import EventQueue, readable
 from kquota.guard.kafka_side import KafkaSide
 from kquota.guard.pace import REST_FROM_NEWS_SECONDS
-from kquota.kafka.topic_records import TopicRecord
 from tests.integration.waiting import eventually
 from tests.unit.guard.configured import settings_in
 
@@ -84,7 +83,7 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
         put.join()
         return took, keys
 
-    regular, news = TopicRecord(0, 1, None, b"1", b"{}", (REGULAR,)), TopicRecord(0, 2, None, b"2", b"{}")
+    regular, news = TopicRecord(b"1", b"{}", headers=(REGULAR,)), TopicRecord(b"2", b"{}")
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
         took, keys = gathered(0.5, regular)

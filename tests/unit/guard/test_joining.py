@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.guard.inputs import Arrival
+from kquota.formats.records import TopicRecord
 from kquota.policy.timestamps import format_utc
 from tests.unit.guard.cycles import NEWS, START, Bench, arrival, moment, state
 
 
-def removal(seconds: float) -> Arrival:
+def removal(seconds: float) -> TopicRecord:
     """The tombstone of broker 2, as appended this long after the start."""
-    return replace(arrival(2, None), timestamp_ms=round(moment(seconds).wall.timestamp() * 1000))
+    return arrival(2, None)._replace(appended_ms=round(moment(seconds).wall.timestamp() * 1000))
 
 
 @pytest.mark.accepts("A31", "F31")

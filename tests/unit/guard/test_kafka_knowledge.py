@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from kquota.guard.inputs import Arrival
+from kquota.formats.records import TopicRecord
 from kquota.guard.kafka_side import KafkaState
 from kquota.journal.journal import MessageId
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
@@ -16,7 +16,6 @@ from kquota.kafka.topic_records import (
     PartitionsChanged,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict
@@ -38,7 +37,8 @@ def wrong(knowledge: KafkaState) -> dict[str, str]:
 
 def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaState) -> None:
     headers = (("actor", b"alice"),)
-    assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers, 0)
+    record = TopicRecord(b"1", b"{}", 0, headers=headers, offset=7)
+    assert knowledge.take(record) is record
     assert knowledge.take(CaughtUp(3)) is None
     assert knowledge.news(0).caught_up
 

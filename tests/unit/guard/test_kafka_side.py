@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kquota.formats.records import TopicRecord
 from kquota.guard.event_queue import MAX_HELD_BYTES, EventQueue, readable
 from kquota.guard.kafka_side import MAX_BYTES_A_CYCLE, KafkaEvent, KafkaSide, hand_over, take_portion
 from kquota.guard.orders_topic import OfOrders
 from kquota.kafka import reader as reading
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.followed_topic import ReadTopic
-from kquota.kafka.topic_records import CaughtUp, TopicRecord, TopicRestarted
+from kquota.kafka.topic_records import CaughtUp, TopicRestarted, size_bytes
 from tests.integration.waiting import eventually
 from tests.unit.guard.configured import settings_in
 from tests.unit.kafka.scripted import Message, Script
@@ -39,14 +40,14 @@ def test_what_came_before_the_log_was_read_again_is_not_folded_beside_it(tmp_pat
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
         for event in (
-            TopicRecord(0, 9, 0, b"hold", b"lost"),
+            TopicRecord(b"hold", b"lost", 0),
             TopicRestarted("id", "the offset is out of range", same_topic=True),
-            TopicRecord(0, 0, 0, b"1", b"{}"),
+            TopicRecord(b"1", b"{}", 0),
         ):
             side.inbox.put(event)
         assert [arrival.key for arrival in side.gather(0)] == [b"1"]
         assert side.outlet.producer.generation == 1
-        for event in (TopicRecord(0, 9, 0, b"1", b"{}"), TopicRestarted("id2", "it was created again")):
+        for event in (TopicRecord(b"1", b"{}", 0), TopicRestarted("id2", "it was created again")):
             side.inbox.put(event)
         assert [arrival.key for arrival in side.gather(0)] == [b"1"], "a new topic takes nothing back"
         eventually(lambda: side.outlet.producer.generation == 2, "a new producer knows nothing of the former")
@@ -60,7 +61,7 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
     try:
         large = b"{" * (MAX_BYTES_A_CYCLE // 4)
         for offset in range(10):
-            side.inbox.put(TopicRecord(0, offset, 0, b"%d" % offset, large))
+            side.inbox.put(TopicRecord(b"%d" % offset, large, 0))
         portions = [[arrival.key for arrival in side.gather(0)] for _ in range(4)]
         assert [len(portion) for portion in portions] == [4, 4, 2, 0]
         keys = [key for portion in portions for key in portion]
@@ -74,9 +75,9 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
 @pytest.mark.parametrize(
     "record",
     [
-        TopicRecord(0, 0, 0, b"k" * MEBIBYTE, None),
-        TopicRecord(0, 0, 0, b"1", None, (("name", b"v" * MEBIBYTE),)),
-        TopicRecord(0, 0, 0, b"1", None, (("n", b""),) * 10_000),
+        TopicRecord(b"k" * MEBIBYTE, None),
+        TopicRecord(b"1", None, headers=(("name", b"v" * MEBIBYTE),)),
+        TopicRecord(b"1", None, headers=(("n", b""),) * 10_000),
     ],
     ids=["key", "header", "many headers"],
 )
@@ -87,7 +88,7 @@ def test_a_portion_counts_all_that_is_large_in_a_record(
     try:
         for _ in range(30):
             side.inbox.put(wrapped(record))
-        assert 1 < len(side.gather(0)) <= -(-MAX_BYTES_A_CYCLE // record.size_bytes) < 30
+        assert 1 < len(side.gather(0)) <= -(-MAX_BYTES_A_CYCLE // size_bytes(record)) < 30
     finally:
         side.close()
 

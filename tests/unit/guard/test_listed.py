@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kquota.formats.records import TopicRecord
 from kquota.guard.agent_state import AgentState, EverListed
-from kquota.guard.inputs import Arrival
 from kquota.guard.listed import listed_brokers
 from kquota.policy.known_brokers import ListedBrokers
 from tests.unit.guard.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, state
@@ -20,7 +20,7 @@ def remembering(*ids: int) -> Bench:
     return Bench(listed=listed_brokers(AgentState(ever_listed=EverListed(CLUSTER, ids))))
 
 
-def full(bench: Bench, broker_id: int) -> Arrival:
+def full(bench: Bench, broker_id: int) -> TopicRecord:
     return arrival(broker_id, bench.usage(1, age_seconds=1e8))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kquota.formats.records import TopicKind
-from kquota.guard.inputs import Arrival, OrdersNews
+from kquota.formats.records import TopicKind, TopicRecord
+from kquota.guard.inputs import OrdersNews
 from kquota.guard.kafka_side import KafkaState
 from kquota.guard.orders_topic import OfOrders
 from kquota.journal.journal import MessageId
@@ -20,16 +20,17 @@ from kquota.kafka.topic_records import (
     PartitionsChanged,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict
 from tests.unit.guard.cycles import NEWS, START, Bench, arrival, order, state
 
 
-def ordered(key: str, value: Mapping[str, Any] | None, at_seconds: float = 0.0, **headers: str) -> Arrival:
+def ordered(
+    key: str, value: Mapping[str, Any] | None, at_seconds: float = 0.0, **headers: str
+) -> TopicRecord:
     appended_ms = round((START + timedelta(seconds=at_seconds)).timestamp() * 1000)
-    return replace(arrival(key, value, **headers), topic=TopicKind.ORDERS, timestamp_ms=appended_ms)
+    return arrival(key, value, **headers)._replace(topic=TopicKind.ORDERS, appended_ms=appended_ms)
 
 
 def test_a_hold_on_the_orders_topic_counts_is_told_and_ends() -> None:
@@ -60,7 +61,7 @@ def test_what_breaks_the_bounds_is_told_and_the_hold_before_it_stays() -> None:
 def test_orders_on_the_usage_topic_are_counted_told_and_nothing_else() -> None:
     bench = Bench()
     bench.settle()
-    report = bench.run(replace(arrival("hold", order(600, Action="pause")), topic=TopicKind.USAGE))
+    report = bench.run(arrival("hold", order(600, Action="pause"))._replace(topic=TopicKind.USAGE))
     assert state(report) == "OPEN"
     assert report.fold.results["wrong_topic"] == 1
     assert report.fold.orders == []
@@ -138,7 +139,7 @@ def test_while_the_orders_are_read_again_those_of_before_count() -> None:
 
 # --- The Kafka side
 
-RECORD = TopicRecord(0, 7, 5, b"hold", b"{}")
+RECORD = TopicRecord(b"hold", b"{}", 5, topic=TopicKind.ORDERS)
 DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")
 
 
@@ -151,8 +152,7 @@ def test_the_readers_of_both_topics_do_not_mix() -> None:
     assert knowledge.news(0).caught_up
     assert knowledge.news(0).orders == OrdersNews(caught_up=False, rereadings=1)
     assert knowledge.drain_restarts() == ["the orders topic is read again from its beginning: cut"]
-    found = knowledge.take(OfOrders(RECORD))
-    assert found == Arrival(b"hold", b"{}", (), 5, 0, TopicKind.ORDERS)
+    assert knowledge.take(OfOrders(RECORD)) is RECORD
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None
 
 def test_an_order_in_a_partition_of_before_is_told() -> None:
     knowledge = KafkaState("usage")
-    knowledge.take(OfOrders(replace(RECORD, key=b"decommission/3")))
+    knowledge.take(OfOrders(RECORD._replace(key=b"decommission/3")))
     knowledge.take(OfOrders(PartitionsChanged(1)))
     assert list(knowledge.standing()) == []
     for partitions in range(2, 9):

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from kquota.formats.record_verifier import RecordVerifier, ReplayGuard
-from kquota.formats.records import TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import SigningMode
-from kquota.guard.inputs import Arrival
 from kquota.policy.decision import FallbackAction
 from kquota.policy.timestamps import format_utc
 from kquota.settings import Settings, SettingsError
@@ -72,15 +71,15 @@ class Fleet:
 
     def record(
         self, seal: RecordSigner, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
-    ) -> Arrival:
+    ) -> TopicRecord:
         raw = json.dumps(value).encode()
         headers = tuple(seal.headers(key.encode(), raw, CLUSTER, 1))
         at_ms = (
             None if topic is TopicKind.USAGE else round(moment(self.bench.seconds).wall.timestamp() * 1000)
         )
-        return Arrival(key.encode(), raw, headers, at_ms, topic=topic)
+        return TopicRecord(key.encode(), raw, at_ms, headers=headers, topic=topic)
 
-    def run(self, *arrivals: Arrival, after: float = 0.2) -> str | None:
+    def run(self, *arrivals: TopicRecord, after: float = 0.2) -> str | None:
         """Run a cycle, the own report first."""
         own = self.record(self.own, "1", self.bench.usage(50))
         return state(self.bench.run(own, *arrivals, after=after))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -96,7 +95,7 @@ def test_the_time_of_an_order_is_the_topic_s_whoever_writes_it() -> None:
         written: list[dict[str, Any]] = []
         bench.settle()
         hold = arrival("hold", order(600, Action="pause"))
-        hold = replace(hold, timestamp_ms=at_ms)
+        hold = hold._replace(appended_ms=at_ms)
         written += recorder.record(bench.run(hold, after=broker_id))
         (record,) = [one for one in written if one["Kind"] == "operator"]
         assert record["At"] == "2026-11-20T10:00:01.234Z"

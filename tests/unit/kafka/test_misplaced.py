@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka.misplaced import MisplacedRecords, partition_of
-from kquota.kafka.topic_records import TopicRecord
 
 VALUE = b"{}"
 
 
 def record(key: bytes | None, partition: int, value: bytes | None = VALUE) -> TopicRecord:
-    return TopicRecord(partition, 0, None, key, value)
+    return TopicRecord(key, value, None, partition)
 
 
 @pytest.mark.parametrize(

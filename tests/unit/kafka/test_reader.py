@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
+from kquota.formats.records import TopicRecord
 from kquota.kafka import reader as reading
 from kquota.kafka.admin import Pending, TopicFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.followed_topic import ReadTopic
-from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
+from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRestarted
 from tests.integration.waiting import eventually
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)

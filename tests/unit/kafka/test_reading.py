@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError
 
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard.event_queue import MAX_HELD_BYTES
 from kquota.kafka import followed_topic
 from kquota.kafka import reader as reading
@@ -20,7 +21,6 @@ from kquota.kafka.topic_records import (
     PartitionsChanged,
     ReadingFailed,
     ReadingRecovered,
-    TopicRecord,
     TopicRestarted,
 )
 from tests.integration.waiting import eventually
@@ -102,9 +102,9 @@ def test_each_record_is_handed_over_as_it_is(script: Script, seen: list[Any]) ->
     )
     eventually(lambda: len(of(seen, TopicRecord)) == 3, "all are handed over")
     assert of(seen, TopicRecord) == [
-        TopicRecord(0, 0, 1234, b"key", b"0", (("Actor", b"me"), ("Reason", None))),
-        TopicRecord(0, 1, None, b"key", b"1"),
-        TopicRecord(0, 7, 1234, b"key", b"7"),
+        TopicRecord(b"key", b"0", 1234, headers=(("Actor", b"me"), ("Reason", None))),
+        TopicRecord(b"key", b"1", offset=1),
+        TopicRecord(b"key", b"7", 1234, offset=7),
     ]
     assert of(seen, PartitionsChanged) == [PartitionsChanged(1)]
     assert script.contacts >= 3
@@ -379,7 +379,7 @@ def both(script: Script) -> Iterator[tuple[list[Any], list[Any]]]:
         NOWHERE,
         script,  # type: ignore[arg-type]
         ReadTopic("usage", usage.append, topic_interval_seconds=0.05),
-        ReadTopic("orders", orders.append, topic_interval_seconds=0.05, brokers_times_only=True),
+        ReadTopic("orders", orders.append, topic_interval_seconds=0.05, kind=TopicKind.ORDERS),
     )
     reader.start()
     yield usage, orders
@@ -407,7 +407,7 @@ def test_one_consumer_reads_two_topics_each_for_its_receiver(
     )
     eventually(lambda: of(orders, CaughtUp) == [CaughtUp(1)], "the orders are read")
     assert (offsets(usage), offsets(orders), of(usage, CaughtUp)) == ([0], [0], [])
-    assert of(orders, TopicRecord)[0].timestamp_ms is None, "its writer has set the time"
+    assert of(orders, TopicRecord)[0].appended_ms is None, "its writer has set the time"
 
 
 def test_a_topic_that_may_not_be_read_does_not_hold_up_the_other(

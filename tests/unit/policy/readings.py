@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kquota.formats.records import RawRecord
+from kquota.formats.records import TopicRecord
 from kquota.formats.topic_replay import TopicReplay
 from kquota.policy.usage import UsageRecord
 from kquota.policy.view import ClusterView, FoldResult, NoRecord
@@ -27,7 +27,7 @@ def reading(*, authorities: Authorities | None = None, topic: str = TOPIC) -> To
 
 
 def read(
-    into: TopicReplay, records: Sequence[RawRecord], *, backlog: bool = False
+    into: TopicReplay, records: Sequence[TopicRecord], *, backlog: bool = False
 ) -> list[FoldResult | None]:
     events = into.read(records, NOW, backlog=backlog)
     return [None if event is None else into.fold(event, NOW) for event in events]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import RawRecord, TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import SignatureHeaders, SigningMode, signed_bytes
 from kquota.policy.events import Event
 from tests.unit.policy.situations import NOW, Record, raw
@@ -62,10 +62,10 @@ class Signer:
         partition: int = 0,
         appended_ms: int | None = NOW_MS,
         topic: TopicKind = TopicKind.USAGE,
-    ) -> RawRecord:
+    ) -> TopicRecord:
         name = TOPIC if topic is TopicKind.USAGE else ORDERS_TOPIC
         claim = self.claim(key, value, counter, partition=partition, topic=name)
-        return RawRecord(key, value, appended_ms, partition, claim.to_headers(), topic)
+        return TopicRecord(key, value, appended_ms, partition, claim.to_headers(), topic)
 
 
 def agent(broker_id: int | str, cluster: str = "*", **fields: object) -> Signer:

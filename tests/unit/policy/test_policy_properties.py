@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kquota.formats.records import RawRecord, read_event
+from kquota.formats.records import TopicRecord, read_event
 from kquota.formats.topic_replay import read_backlog
 from kquota.policy.decision import State, UndeterminedCause, decision_document
 from kquota.policy.usage import UsageRecord
@@ -176,7 +176,7 @@ def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None
     view = ClusterView(TOLERANCE)
     of_usage = [(key, value) for key, value in case.records if key.isdecimal()]
     case = replace(case, records=of_usage)
-    records = [RawRecord(key, raw(value)) for key, value in of_usage]
+    records = [TopicRecord(key, raw(value)) for key, value in of_usage]
     events = read_backlog(records, view, NOW)
     assert len(events) == len(records)
     for event in events:

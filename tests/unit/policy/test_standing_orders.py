@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kquota.formats.records import RawRecord, TopicKind, read_record
+from kquota.formats.records import TopicKind, TopicRecord, read_record
 from kquota.policy.events import OrderTerms, ReliefEvent
 from kquota.policy.orders import MAX_RELIEFS, Orders
 from kquota.policy.standing_orders import orders_in_force
@@ -14,8 +14,8 @@ from tests.unit.policy.signers import NOW_MS
 from tests.unit.policy.situations import NOW, TOLERANCE, fold, order, raw
 
 
-def relief(plan_id: str, value: dict[str, object] | None, topic: TopicKind = TopicKind.ORDERS) -> RawRecord:
-    return RawRecord(f"relief/{plan_id}".encode(), raw(value), NOW_MS, topic=topic)
+def relief(plan_id: str, value: dict[str, object] | None, topic: TopicKind = TopicKind.ORDERS) -> TopicRecord:
+    return TopicRecord(f"relief/{plan_id}".encode(), raw(value), NOW_MS, topic=topic)
 
 
 @pytest.mark.accepts("G11")

@@ -35,8 +35,8 @@ from tests.unit.guard.cycles import (
     NEWS,
     START,
     VERIFIED,
-    Arrival,
     Bench,
+    TopicRecord,
     applied_state,
     arrival,
     settings_with,
@@ -109,7 +109,7 @@ def series(metrics: AgentMetrics) -> dict[str, float]:
     return found
 
 
-def shown(metrics: AgentMetrics, bench: Bench, *arrivals: Arrival) -> dict[str, float]:
+def shown(metrics: AgentMetrics, bench: Bench, *arrivals: TopicRecord) -> dict[str, float]:
     """Return the content of a scrape after one more cycle."""
     metrics.show(bench.run(*arrivals, after=1))
     return series(metrics)

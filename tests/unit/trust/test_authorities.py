@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import RawRecord
+from kquota.formats.records import TopicRecord
 from kquota.formats.signature_headers import SignatureHeaders, SigningMode, signed_bytes
 from kquota.policy.events import Refusal
 from kquota.trust import authorities as subject
@@ -40,7 +40,7 @@ def judged(
     counter = round(NOW.timestamp() * 1000)
     message = signed_bytes("cluster", "topic", 0, key, b"{}", counter, signer.certificate)
     claim = SignatureHeaders(signer.sign(message), certificate or signer.certificate, counter)
-    verdict = admits.judge(RawRecord(key, b"{}", counter, 0, claim.to_headers()), NOW)
+    verdict = admits.judge(TopicRecord(key, b"{}", counter, 0, claim.to_headers()), NOW)
     return verdict if isinstance(verdict, Refusal) else getattr(verdict, "writer", None)
 
 

@@ -12,11 +12,10 @@ import pytest
 from cryptography import x509
 
 from kquota.formats.record_verifier import RecordVerifier, ReplayGuard, Signed
-from kquota.formats.records import RawRecord, TopicKind
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
 from kquota.guard import kafka_side
 from kquota.guard.cycle_messages import REFUSED_SECONDS, CycleMessages
-from kquota.guard.inputs import Arrival
 from kquota.guard.kafka_side import KafkaSide, KafkaState
 from kquota.guard.orders_topic import OrdersKnowledge
 from kquota.kafka.admin import AdminConnection
@@ -25,7 +24,7 @@ from kquota.kafka.config import ClientProperties
 from kquota.kafka.followed_topic import ReadTopic
 from kquota.kafka.misplaced import partition_of
 from kquota.kafka.reader import TopicReader
-from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord
+from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed
 from kquota.policy.events import Refusal
 from kquota.policy.view import FoldResult
 from kquota.settings import Settings, SettingsError
@@ -99,7 +98,7 @@ def verifier(
 def test_a_sealed_record_is_admitted_where_kafka_puts_it(authority: Authority) -> None:
     seal = seal_of(configured(authority, "kquota://*/agent/7"))
     headers = seal.headers(b"7", b"{}", CLUSTER, 50)
-    record = RawRecord(b"7", b"{}", None, partition_of(b"7", 50), tuple(headers))
+    record = TopicRecord(b"7", b"{}", None, partition_of(b"7", 50), tuple(headers))
     assert verifier(authority).judge(record, NOW) == Signed("agent/7", 5000)
     elsewhere = record._replace(partition=record.partition + 1)
     assert verifier(authority).judge(elsewhere, NOW) is Refusal.WRONG_SIGNATURE
@@ -207,7 +206,7 @@ def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) 
     jane = operator_files(authority, "kquota://*/operator/jane")
     headers = OrderSeal(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
     judged = verifier(authority, topic=ORDERS_TOPIC).judge(
-        RawRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), datetime.now(UTC)
+        TopicRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), datetime.now(UTC)
     )
     assert judged == Signed("operator/jane", judged.counter)  # type: ignore[union-attr]
 
@@ -268,10 +267,11 @@ def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority
     known, key = knowledge(authority), b"7"
     wrong = (partition_of(key, 4) + 1) % 4
     headers = tuple(seal_of(configured(authority, "kquota://*/agent/7")).headers(key, b"{}", CLUSTER, 4))
-    known.take(TopicRecord(wrong, 0, None, key, b"{}"))
-    known.take(TopicRecord(wrong, 1, None, key, b"{}", headers))
+    known.take(TopicRecord(key, b"{}", None, wrong))
+    known.take(TopicRecord(key, b"{}", None, wrong, headers))
     assert known.misplaced.sentence is None
-    assert known.take(TopicRecord(wrong, 1, 3, key, b"{}", headers)) == Arrival(key, b"{}", headers, 3, wrong)
+    record = TopicRecord(key, b"{}", 3, wrong, headers, offset=1)
+    assert known.take(record) is record
 
 
 @pytest.mark.parametrize("key", [b"hold", b"quarantine/7"])
@@ -295,7 +295,7 @@ def misplaced(authority: Authority, writer: str, key: bytes, topic: str) -> Topi
     partitions = next(n for n in range(1, 4) if partition_of(key, n) != partition_of(key, 4))
     seal = seal_of(configured(authority, f"kquota://*/{writer}"), topic=topic)
     headers = tuple(seal.headers(key, b"{}", CLUSTER, partitions))
-    return TopicRecord(partition_of(key, partitions), 0, None, key, b"{}", headers)
+    return TopicRecord(key, b"{}", None, partition_of(key, partitions), headers)
 
 
 def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
@@ -309,7 +309,7 @@ def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> N
         side.knowledge.take(PartitionsChanged(1))
         side.publish(b"7", b"{}")
         ((key, value, headers),) = published
-        judged = verifier(authority).judge(RawRecord(key, value, None, 0, tuple(headers)), NOW)
+        judged = verifier(authority).judge(TopicRecord(key, value, None, 0, tuple(headers)), NOW)
         assert isinstance(judged, Signed)
     finally:
         side.close()
@@ -330,18 +330,16 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
     seal, now = seal_of(settings, at=NOW.timestamp()), NOW
 
     def genuine() -> TopicRecord:
-        return TopicRecord(0, 0, None, b"7", b"{}", tuple(seal.headers(b"7", b"{}", CLUSTER, 1)))
+        return TopicRecord(b"7", b"{}", headers=tuple(seal.headers(b"7", b"{}", CLUSTER, 1)))
 
     def forged(number: int) -> TopicRecord:
         name, certificate, counter = genuine().headers
         assert certificate[1] is not None
         last = (int.from_bytes(certificate[1][-4:], "big") ^ number).to_bytes(4, "big")
-        return TopicRecord(
-            0, 0, None, b"7", b"{}", (name, (certificate[0], certificate[1][:-4] + last), counter)
-        )
+        return TopicRecord(b"7", b"{}", headers=(name, (certificate[0], certificate[1][:-4] + last), counter))
 
-    def is_genuine(one: Arrival) -> bool:
-        return isinstance(admits.judge(one.raw(), now), Signed)
+    def is_genuine(one: TopicRecord) -> bool:
+        return isinstance(admits.judge(one, now), Signed)
 
     side = KafkaSide(settings, 1, CLUSTER, verifier=admits)
     try:
@@ -423,7 +421,7 @@ def test_refused_records_are_one_trouble_until_none_has_come_for_a_minute(author
     for _ in range(4):
         bench.run()
 
-    def troubles(*arrivals: Arrival, after: float = 0.2) -> list[str]:
+    def troubles(*arrivals: TopicRecord, after: float = 0.2) -> list[str]:
         report = bench.run(*arrivals, after=after)
         return [one.sentence for one in messages.troubles(report) if one.subject == "signatures"]
 
