@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import yaml
 
 from tools.reference.markdown import code, head, sentence, table
 
+_OR_LITERAL = re.compile(r"\{\{ (?P<variable>\w+) \| default\((?P<literal>'[^']*'|\w+|\[\]|\{\})\) \}\}")
+_VARIABLE = re.compile(r"\b(?:kquota_\w+|inventory_dir|playbook_dir)\b")
+
 
 def roles_page(repository: Path) -> str:
     """Return docs/role-variables.md."""
@@ -17,7 +21,7 @@ def roles_page(repository: Path) -> str:
         "Role variables",
         "Each role checks its variables before it does anything, and its README explains its purpose and how"
         " it is used; [on a fleet of brokers](fleet.md) has the plays that put them together, and the few"
-        " variables that several share. A default in braces is worked out from other variables.",
+        " variables that several share.",
         origin="the roles' argument specifications and defaults",
     )
     for role in sorted((repository / "roles").iterdir()):
@@ -38,7 +42,7 @@ def _rows(options: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str) 
         elif default is None:
             shown = "none"
         else:
-            shown = code(_default(default))
+            shown = _default(default)
         meaning = " ".join(_prose(option["description"]))
         if "choices" in option:
             meaning += f" One of {', '.join(map(code, option['choices']))}."
@@ -47,11 +51,16 @@ def _rows(options: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str) 
         yield from _rows(option.get("options", {}), {}, f"{prefix}{name}.")
 
 
-def _default(value: object) -> object:
-    """Return a default as it is written; a template longer than a line is only named as one."""
-    if isinstance(value, str) and len(value) > 60:
-        return "{{ … }}" if "{{" in value else f"{value[:59]}…"
-    return value
+def _default(value: object) -> str:
+    """A literal as it is written; of a template, the variables that it is worked out from."""
+    text = str(value)
+    if "{{" not in text:
+        return code(value)
+    if plain := _OR_LITERAL.fullmatch(text):
+        variable, literal = plain["variable"], plain["literal"].strip("'")
+        return f"{code(variable)}, or {code(literal) if literal not in ('', '[]', '{}') else 'empty'}"
+    variables = map(code, dict.fromkeys(_VARIABLE.findall(text)))
+    return f"worked out from {', '.join(variables) or 'the inventory'}"
 
 
 def _prose(description: str | list[str]) -> list[str]:

@@ -79,12 +79,6 @@ def test_choices_that_yaml_reads_as_booleans_are_read_as_words() -> None:
     } == {"kquota_agent_cordon", "kquota_agent_signing"}
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_the_readme_explains_every_variable(role: str) -> None:
-    named = set(re.findall(rf"`({role}_\w+)`", (REPOSITORY / f"roles/{role}/README.md").read_text("utf-8")))
-    assert set(read(f"roles/{role}/defaults/main.yml")) <= named
-
-
 def test_the_collection_and_the_roles_have_the_package_s_version() -> None:
     assert read("galaxy.yml")["version"] == kquota.__version__
     for role in ("kquota_agent", "kquota_callback"):
