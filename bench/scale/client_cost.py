@@ -19,10 +19,12 @@ from confluent_kafka import Producer
 
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import ClientCost
+from kquota.formats.records import TopicKind
 from kquota.guard import kafka_side
 from kquota.guard.kafka_side import KafkaSide
 from kquota.kafka.admin import REST_SECONDS, AdminConnection, Pending, TopicFacts
 from kquota.kafka.errors import KafkaFailure
+from kquota.kafka.topic_records import CaughtUp
 from kquota.kafka.topics import topics_as_configured
 from kquota.settings.model import Settings, TopicsSection
 
@@ -98,12 +100,15 @@ def _measure(brokers: int, addresses: str) -> ClientCost:
     side = KafkaSide(settings, broker_id=1, cluster_id=None)
     side.start()
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while process.num_threads() < _CLIENTS * brokers or not side.knowledge.caught_up:
+    caught_up = False
+    while process.num_threads() < _CLIENTS * brokers or not caught_up:
         if time.monotonic() > deadline:
             raise TimeoutError(
                 f"the clients did not read in a cluster of {brokers} brokers within {_PATIENCE_SECONDS:g} s"
             )
-        side.gather(0.2)
+        caught_up = caught_up or any(
+            isinstance(event, CaughtUp) and event.topic is TopicKind.USAGE for event in side.gather(0.2)
+        )
     used_before, until = processor_seconds(), time.monotonic() + _WATCHED_SECONDS
     threads, memory = [], []
     while time.monotonic() < until:

@@ -5,32 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
 from typing import Any, Self
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail
-from kquota.formats.records import TopicKind, TopicRecord
+from kquota.formats.records import TopicKind
 from kquota.formats.sentences import refused_sentence, topic_sentence
 from kquota.formats.status import status_document
-from kquota.formats.topic_replay import REVOKED_AGAIN, TopicReplay
+from kquota.formats.topic_replay import REVOKED_AGAIN
 from kquota.guard.event_queue import EventQueue
-from kquota.guard.folding import fold_records
-from kquota.guard.kafka_side import KafkaEvent, KafkaState, hand_over, take_portion
-from kquota.guard.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
+from kquota.guard.kafka_side import (
+    KafkaEvent,
+    KafkaState,
+    ReaderState,
+    hand_over,
+    orders_to_read,
+    take_portion,
+)
 from kquota.guard.report import Folded
+from kquota.guard.topic_state import FoldedRecord, TopicState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerWatch
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.followed_topic import ReadTopic
 from kquota.kafka.reader import TopicReader
-from kquota.kafka.topic_records import CaughtUp, TopicRestarted
 from kquota.policy.decide import PolicySettings, Situation, decide
 from kquota.policy.decision import UndeterminedCause
-from kquota.policy.events import Event, RefusedEvent
+from kquota.policy.events import RefusedEvent
 from kquota.policy.known_brokers import vouched_in_reports
 from kquota.policy.membership import Membership
-from kquota.policy.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
+from kquota.policy.view import MAX_UNLISTED_BROKERS, ClusterView
 from kquota.settings import Settings, SettingsError
 from kquota.trust.signing import signing_problems, verifier_of
 
@@ -65,8 +69,10 @@ class ClusterLook:
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._inbox: EventQueue[KafkaEvent] = EventQueue()
         self._admin = AdminConnection(properties)
-        orders = OrdersKnowledge(topics.orders.name, orders_verifier)
-        self._knowledge = KafkaState(topics.usage.name, verifier=verifier, orders=orders)
+        self._knowledge = KafkaState(
+            ReaderState(topics.usage.name, TopicKind.USAGE, verifier),
+            ReaderState(topics.orders.name, TopicKind.ORDERS, orders_verifier),
+        )
         begins = None if verifier is None else lambda: self._knowledge.active_brokers is not None
         self._reader = TopicReader(
             properties,
@@ -81,12 +87,11 @@ class ClusterLook:
         self._policy = PolicySettings(settings.fallback_action, staleness, settings.scope)
         self._release_margin = settings.release_margin_ratio
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._orders = OrdersFold(tolerance, orders_verifier)
-        self._reading = TopicReplay(tolerance, verifier, self._orders.reading)
+        self._orders = TopicState(TopicKind.ORDERS, tolerance, orders_verifier)
+        self._usage = TopicState(TopicKind.USAGE, tolerance, verifier)
         self._settings = settings
         self._refused = dict[tuple[TopicKind, bytes | None], RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
-        self._read_once, self._behind = False, True
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -105,22 +110,21 @@ class ClusterLook:
 
     @property
     def view(self) -> ClusterView:
-        """The topic's state: as of the last complete reading, while it is read again."""
-        return self._reading.view
+        """The topics' state: as of the last complete reading, while one is read again."""
+        return self._usage.replay.view_with(self._orders.replay)
 
     @property
     def complete(self) -> bool:
         """Whether the topics were read to their ends, and the brokers are known."""
-        orders = self._knowledge.orders
-        orders_read = orders.caught_up or not orders.is_readable
-        return self._read_once and orders_read and self.membership.active is not None
+        orders_read = self._orders.caught_up or not self._knowledge.orders.is_readable
+        return self._usage.was_read and orders_read and self.membership.active is not None
 
     @property
     def problems(self) -> Sequence[str]:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
         last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
         refused = [refused_sentence(one) for one in self._refused.values()]
-        signing = signing_problems(self._settings, self._knowledge.verifier, datetime.now(UTC))
+        signing = signing_problems(self._settings, self._knowledge.usage.verifier, datetime.now(UTC))
         return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
 
     def wait(self, timeout_seconds: float, active_broker: int | None = None) -> bool:
@@ -143,29 +147,26 @@ class ClusterLook:
         Of more than can be taken in within a second, the rest is left to the next call.
         """
         topics = self._settings.topics
-        for reading, topic in (
-            (self._reading, topics.usage.name),
-            (self._orders.reading, topics.orders.name),
-        ):
-            if reading.take_revocations():
+        for state, topic in ((self._usage, topics.usage.name), (self._orders, topics.orders.name)):
+            if state.replay.take_revocations():
                 self._reader.read_again(topic, REVOKED_AGAIN)
         self._inbox.wait(timeout_seconds)
         deadline = time.monotonic() + _TAKE_SECONDS
-        while events := list(take_portion(self._inbox, self._knowledge.verifier)):
+        while events := list(take_portion(self._inbox, self._knowledge.usage.verifier)):
             self._take_all(events)
             if time.monotonic() >= deadline:
                 return
 
     def _take_all(self, events: Sequence[KafkaEvent]) -> None:
-        of_orders = [event for event in events if isinstance(event, OfOrders)]
-        events = [event for event in events if not isinstance(event, OfOrders)]
-        self._take_orders(of_orders)
-        for are_records, group in groupby(events, lambda event: isinstance(event, TopicRecord)):
-            if are_records:
-                self._take_records(group)
-            else:
-                for event in group:
-                    self._take(event)
+        now = datetime.now(UTC)
+        for event in events:
+            if (of_topic := self._knowledge.take(event)) is not None:
+                (self._orders if of_topic.topic is TopicKind.ORDERS else self._usage).take(of_topic)
+            elif isinstance(event, BrokerList):
+                self.membership.update(event.ids, now, self.view.joined(now))
+                self._usage.replay.know(event.cluster_id, self.membership.active)
+        for topic in (self._orders, self._usage):
+            self._note_refused(topic.fold(now, Folded()))
 
     def document(self, cluster_topics: int | None = None, topic: str | None = None) -> dict[str, Any]:
         """Return the status document as of now; ``cluster_topics`` is how many the cluster has, if known.
@@ -207,47 +208,15 @@ class ClusterLook:
         )
 
     def _causes(self) -> Iterator[UndeterminedCause]:
-        if self._knowledge.misplaced.sentence is not None:
+        if self._knowledge.usage.misplaced.sentence is not None:
             yield UndeterminedCause.TOPIC_REFUSED
-        elif not self._read_once:
+        elif not self._usage.was_read:
             yield UndeterminedCause.NOT_READ
 
-    def _take_orders(self, events: Sequence[OfOrders]) -> None:
-        records: list[TopicRecord] = []
-        for event in events:
-            if isinstance(event.event, TopicRestarted) and event.event.same_topic:
-                records.clear()
-            record = self._knowledge.take(event)
-            if record is not None:
-                records.append(record)
-        news = self._knowledge.orders.news()
-        self._note_refused(self._orders.fold(records, datetime.now(UTC), news, Folded()))
-
-    def _take_records(self, events: Iterable[KafkaEvent]) -> None:
-        records = [record for event in events if (record := self._knowledge.take(event)) is not None]
-        now, backlog = datetime.now(UTC), self._behind
-        self._note_refused(fold_records(self._reading, records, now, backlog=backlog, fold=Folded()))
-
-    def _note_refused(self, folded: Iterable[tuple[TopicRecord, Event, FoldResult]]) -> None:
+    def _note_refused(self, folded: Iterable[FoldedRecord]) -> None:
         """Keep the refused record of each key until a later one counts."""
-        for record, event, _ in folded:
+        for record, event, _, _ in folded:
             if not isinstance(event, RefusedEvent):
                 self._refused.pop((record.topic, record.key), None)
             elif len(self._refused) < MAX_UNLISTED_BROKERS:
                 self._refused[record.topic, record.key] = event
-
-    def _take(self, event: KafkaEvent) -> None:
-        self._knowledge.take(event)
-        now = datetime.now(UTC)
-        match event:
-            case TopicRestarted():
-                self._reading.begin_again(same_topic=event.same_topic)
-                self._behind = True
-            case CaughtUp():
-                self._reading.reached_end(now)
-                self._read_once, self._behind = True, False
-            case BrokerList():
-                self.membership.update(event.ids, now, self.view.joined(now))
-                self._reading.know(event.cluster_id, self.membership.active)
-            case _:
-                pass

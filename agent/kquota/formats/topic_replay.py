@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kquota.formats.record_verifier import RecordVerifier, Signed, claimed, event_of
@@ -35,30 +36,26 @@ class TopicReplay:
         self,
         future_tolerance: timedelta,
         verifier: RecordVerifier | None = None,
-        orders: TopicReplay | None = None,
     ) -> None:
-        """Begin with an empty view; without a verifier no signature is looked at.
-
-        ``orders`` is the reading of the orders topic, for that of the usage topic.
-        """
-        self._view = ClusterView(future_tolerance)
+        """Begin with an empty view; without a verifier no signature is looked at."""
+        self.view = ClusterView(future_tolerance)
         self.verifier = verifier
-        self._orders = orders
         self._next: ClusterView | None = None
         self._older_is_no_news = self._forgets = False
         self._revoked = self._revoked_now()
 
-    @property
-    def view(self) -> ClusterView:
-        """Return the view that counts."""
-        if self._orders is not None:
-            self._view.orders = self._orders.view.orders
-        return self._view
+    def view_with(self, orders: TopicReplay) -> ClusterView:
+        """Return the view that counts at this moment, with the orders of their own topic."""
+        return replace(self.view, orders=orders.view.orders)
 
     @property
     def target(self) -> ClusterView:
         """Return the view that the next records belong to."""
-        return self._next or self._view
+        return self._next or self.view
+
+    def configure(self, future_tolerance: timedelta, verifier: RecordVerifier | None) -> None:
+        """Go on with other settings."""
+        self.view.future_tolerance, self.verifier = future_tolerance, verifier
 
     def know(self, cluster_id: str | None, listed: frozenset[int] | None) -> None:
         """Take in the cluster's id, if it has been reported, and the brokers that it lists."""
@@ -77,7 +74,7 @@ class TopicReplay:
             return False
         self._revoked = revoked
         keys = [] if self.verifier is None else self.verifier.counters.revoke(revoked)
-        for view in (self._view, self.target):
+        for view in (self.view, self.target):
             view.revoke(revoked)
             for key in keys:
                 order = read_event(key, None, topic=TopicKind.ORDERS)
@@ -133,7 +130,7 @@ class TopicReplay:
         if self._next is not None:
             if not self._forgets:
                 self._next.take_over(self.view, now)
-            self._view, self._next, self._forgets = self._next, None, False
+            self.view, self._next, self._forgets = self._next, None, False
 
 
 def read_backlog(

@@ -9,7 +9,7 @@ It never sleeps and never waits.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -17,30 +17,28 @@ from kquota.disks.band import own_log_dirs
 from kquota.disks.fill_rates import FillRates
 from kquota.disks.observation import Observation
 from kquota.formats.record_verifier import RecordVerifier
-from kquota.formats.records import TopicKind, TopicRecord, broker_key
+from kquota.formats.records import TopicKind, broker_key
 from kquota.formats.sentences import foreign_sentence, malformed_sentence, wrong_topic_sentence
 from kquota.formats.signature_headers import SigningMode
-from kquota.formats.topic_replay import TopicReplay
 from kquota.guard.applied_state import AppliedState, AppliedUnknown
 from kquota.guard.applied_verification import Verification
 from kquota.guard.broker_host import BrokerHost
 from kquota.guard.cycle_sentence import cycle_sentence
 from kquota.guard.enforcement import Enforcement, Grant
-from kquota.guard.folding import fold_records
 from kquota.guard.inputs import ClusterNews, Moment
 from kquota.guard.lease import lease_of
 from kquota.guard.listed import ListedMemory
 from kquota.guard.orders import order_news
-from kquota.guard.orders_topic import OrdersFold
 from kquota.guard.own_record import own_record
 from kquota.guard.publication import DuplicateAgentDetector, PublicationSchedule, regular_interval_seconds
 from kquota.guard.report import CycleReport, Folded
+from kquota.guard.topic_state import FoldedRecord, TopicState
+from kquota.kafka.topic_records import TopicEvent
 from kquota.policy.decide import PolicySettings, Situation, decide
 from kquota.policy.decision import Decision, UndeterminedCause, decision_document
 from kquota.policy.events import (
     BrokerOrder,
     DecommissionEvent,
-    Event,
     MalformedEvent,
     RefusedEvent,
     TombstoneEvent,
@@ -78,7 +76,7 @@ class _Observed:
 class Cycle:
     """The agent's memory, and the steps in their order.
 
-    ``decides`` is whether the first decision has been made.
+    ``decides`` is whether the first decision has been made. The view of a cycle is made when it has folded.
     """
 
     def __init__(
@@ -101,8 +99,9 @@ class Cycle:
         """
         self.instance_id = str(uuid.uuid4())
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._orders = OrdersFold(tolerance, orders_verifier)
-        self._reading = TopicReplay(tolerance, verifier, self._orders.reading)
+        self._orders = TopicState(TopicKind.ORDERS, tolerance, orders_verifier)
+        self._usage = TopicState(TopicKind.USAGE, tolerance, verifier)
+        self._view = self._usage.replay.view
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
         self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
@@ -112,8 +111,8 @@ class Cycle:
         self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
-        self._rereadings = self._usage_sequence = self._decision_sequence = 0
-        self._read_once = self._recalled = self._was_caught_up = self._withheld = self.decides = False
+        self._usage_sequence = self._decision_sequence = 0
+        self._recalled = self._withheld = self.decides = False
         self._written: tuple[object, ...] | None = None
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
@@ -134,33 +133,36 @@ class Cycle:
         """
         required, was = settings.signing.mode is SigningMode.REQUIRED, self._settings.signing.mode
         self._settings, self._local = settings, local
-        self._reading.verifier, self._orders.reading.verifier = verifier, orders_verifier
         self._recalled = False
         self._applied = None  # another local side has heard nothing yet
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._reading.view.future_tolerance = self._membership.tolerance = tolerance
-        forget = required and was is not SigningMode.REQUIRED
-        self._orders.read_again(forget=forget)
-        self._read_again(forget=forget)
+        self._membership.tolerance = tolerance
+        for topic, judge in ((self._usage, verifier), (self._orders, orders_verifier)):
+            topic.configure(tolerance, judge, forget=required and was is not SigningMode.REQUIRED)
+        self._schedule.force()
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
 
     def take_revocations(self) -> list[TopicKind]:
         """Let revoked certificates count no more; return the topics that have to be read again for it."""
-        readings = {TopicKind.USAGE: self._reading, TopicKind.ORDERS: self._orders.reading}
-        return [topic for topic, reading in readings.items() if reading.take_revocations()]
+        return [topic.kind for topic in (self._usage, self._orders) if topic.replay.take_revocations()]
+
+    def take(self, events: Iterable[TopicEvent]) -> None:
+        """Keep what the readers of our topics have handed over until it is folded, whatever fails before."""
+        for event in events:
+            (self._orders if event.topic is TopicKind.ORDERS else self._usage).take(event)
 
     @property
     def publishes_next(self) -> bool:
         """Whether something just read calls for a publication at once, and nothing is in its way."""
-        return self._schedule.forced and self._read_once and not self._withheld
+        return self._schedule.forced and self._usage.was_read and not self._withheld
 
-    def run(self, moment: Moment, records: Sequence[TopicRecord], news: ClusterNews) -> CycleReport:
+    def run(self, moment: Moment, news: ClusterNews) -> CycleReport:
         """Run the steps once."""
         observed = self._observe(moment, news)
         self._publish(observed, moment, news)
-        fold = self._fold(records, moment, news)
+        fold = self._fold(moment, news)
         decision = self._decide(observed.own, moment, news)
         enforced = self._enforce(observed.verification, moment, news)
         written, write_error = self._write(decision, enforced, observed.own, moment, news)
@@ -175,7 +177,7 @@ class Cycle:
             news=news,
             verified=observed.verification.verified,
             fold=fold,
-            orders=orders_in_force(self._reading.view, moment.wall),
+            orders=orders_in_force(self._view, moment.wall),
             sequence=self._decision_sequence,
             written=written,
             write_error=write_error,
@@ -183,7 +185,7 @@ class Cycle:
 
     def _observe(self, moment: Moment, news: ClusterNews) -> _Observed:
         """Look at the volumes, with the latches that we keep, and at what the plug-in applies."""
-        if self._was_caught_up and not self._recalled:
+        if self._usage.caught_up and not self._recalled:
             self._recalled = True
             self._recall(moment)
         now = moment.monotonic_seconds
@@ -209,7 +211,7 @@ class Cycle:
 
     def _recall(self, moment: Moment) -> None:
         """Take back from our last record on the topic the latches and what else was known then."""
-        reports = self._reading.view.reports_of(self._broker_id)
+        reports = self._view.reports_of(self._broker_id)
         if not reports:
             self._local.recall(())
             return
@@ -226,12 +228,12 @@ class Cycle:
         own, applied = observed.own, observed.applied
         self._withheld = own is None or news.topic_refused is not None
         # Not before the topic was read: our own last record has the volumes we had, and their latches.
-        if own is None or self._withheld or not self._read_once:
+        if own is None or self._withheld or not self._usage.was_read:
             return
         known = applied if isinstance(applied, AppliedState) else None
         state = None if known is None else known.state
         self._schedule.note_lost(news.reports_lost, self._settings.interval_seconds)
-        listed = self._listed.brokers.to_report(self._membership.active, self._reading.view, moment.wall)
+        listed = self._listed.brokers.to_report(self._membership.active, self._view, moment.wall)
         own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced, listed=listed)
         if self._schedule.due(own, state, moment.monotonic_seconds):
             self._usage_sequence += 1
@@ -240,35 +242,28 @@ class Cycle:
             self._local.publish(own, plug_in, is_news=self._schedule.is_news(own, state))
             self._schedule.published(own, state, moment.monotonic_seconds)
 
-    def _fold(self, records: Sequence[TopicRecord], moment: Moment, news: ClusterNews) -> Folded:
+    def _fold(self, moment: Moment, news: ClusterNews) -> Folded:
         fold = Folded()
-        if news.rereadings != self._rereadings:
-            self._rereadings = news.rereadings
-            self._read_again()
-        self._reading.know(news.own_cluster_id, self._listed.brokers.ids.union(self._membership.active or ()))
-        for _, event, _ in self._orders.fold(records, moment.wall, news.orders, fold):
-            if isinstance(event, DecommissionEvent) and event.broker_id == self._broker_id:
-                self._schedule.force()  # we are alive, whatever was ordered
-        records = [one for one in records if one.topic is TopicKind.USAGE]
-        backlog = not self._was_caught_up
-        for record, event, result in fold_records(
-            self._reading, records, moment.wall, backlog=backlog, fold=fold
-        ):
-            if result is FoldResult.EXCESS:
-                continue
-            if isinstance(event, UsageEvent) and result is FoldResult.USAGE:
-                fold.heard[event.broker_id] = event.record.instance_id, event.record.snapshot_at
-            if self._was_caught_up:  # an order or a claim from before this reading began is no news
-                self._take_news(record, event, result, fold)
-        self._was_caught_up = news.caught_up
-        if news.caught_up:
-            self._read_once = True
-            self._reading.reached_end(moment.wall)
+        if self._usage.restarts:
+            self._schedule.force()  # our own last record may be gone
+        listed = self._listed.brokers.ids.union(self._membership.active or ())
+        self._usage.replay.know(news.own_cluster_id, listed)
+        for topic in (self._orders, self._usage):
+            for one in topic.fold(moment.wall, fold):
+                match one.event:
+                    case DecommissionEvent(self._broker_id):
+                        self._schedule.force()  # we are alive, whatever was ordered
+                    case UsageEvent(broker_id, usage) if one.result is FoldResult.USAGE:
+                        fold.heard[broker_id] = usage.instance_id, usage.snapshot_at
+                if one.is_news:
+                    self._take_news(one, fold)
+        self._view = self._usage.replay.view_with(self._orders.replay)
         self._take_brokers(news, moment)
         fold.rival = self._rival.look(fold.rival, moment, self._schedule.interval_seconds)
         return fold
 
-    def _take_news(self, record: TopicRecord, event: Event, result: FoldResult, fold: Folded) -> None:
+    def _take_news(self, one: FoldedRecord, fold: Folded) -> None:
+        record, event, result, _ = one
         if result is FoldResult.WRONG_TOPIC:
             fold.malformed.append(wrong_topic_sentence(record.key))
         elif (order := order_news(event, record.headers, record.appended_ms)) is not None:
@@ -284,14 +279,14 @@ class Cycle:
             case RefusedEvent(key):
                 fold.refused.append(event)
                 is_own = self.instance_id.encode() in (record.value or b"")
-                if key == broker_key(self._broker_id) and not is_own:
+                if record.topic is TopicKind.USAGE and key == broker_key(self._broker_id) and not is_own:
                     self._schedule.force()  # or compaction would leave nothing but it
             case MalformedEvent():
                 fold.malformed.append(malformed_sentence(event))
 
     def _take_brokers(self, news: ClusterNews, moment: Moment) -> None:
-        settings, view, active = self._settings, self._reading.view, news.active_brokers
-        self._listed.take(news, view, moment, settings, self._local, was_read=self._read_once)
+        settings, view, active = self._settings, self._view, news.active_brokers
+        self._listed.take(news, view, moment, settings, self._local, was_read=self._usage.was_read)
         joined = view.joined(moment.wall, self._broker_id)
         if active is not None:
             if self._membership.update(active, moment.wall, joined):
@@ -301,18 +296,12 @@ class Cycle:
             )
         self._joining = self._membership.joining(moment.wall, joined, view.removals(moment.wall))
 
-    def _read_again(self, *, forget: bool = False) -> None:
-        """Read the topic from its beginning; our own last record may be gone, so another follows at once."""
-        self._reading.begin_again(same_topic=True, forget=forget)
-        self._was_caught_up = False
-        self._schedule.force()
-
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
-        settings, view = self._settings, self._reading.view
+        settings, view = self._settings, self._view
         causes: tuple[UndeterminedCause, ...] = ()
         if news.topic_refused is not None:
             causes = (UndeterminedCause.TOPIC_REFUSED,)
-        elif not self._read_once:
+        elif not self._usage.was_read:
             causes = (UndeterminedCause.NOT_READ,)
         situation = Situation(
             active_brokers=self._membership.active,
@@ -334,13 +323,13 @@ class Cycle:
         """Return whether the first decision need not wait any longer."""
         own_breach = own is not None and own.votes != () and own.votes[0].headroom == 0
         waited = moment.monotonic_seconds - self._started.monotonic_seconds
-        answered = news.active_brokers is not None or news.caught_up
+        answered = news.active_brokers is not None or self._usage.caught_up
         covered = moment.boot.uptime_ms < self._covered_until_uptime_ms
         patience_seconds = START_PATIENCE_SECONDS if answered or covered else LONELY_PATIENCE_SECONDS
         if own_breach or news.topic_refused is not None or waited >= patience_seconds:
             return True
-        orders_read = news.orders.caught_up or not news.orders.is_readable
-        if not self._read_once or not orders_read or self._membership.active is None or own is None:
+        orders_read = self._orders.caught_up or not news.orders_readable
+        if not self._usage.was_read or not orders_read or self._membership.active is None or own is None:
             return False
         # The echo of our own first record: without it we would be undetermined to ourselves.
         return all(entry.broker_id != self._broker_id for entry in decision.undetermined)
@@ -366,7 +355,7 @@ class Cycle:
             return False, None
         if cluster_id is None:
             return False, "the decision file is not written: the cluster's id is not known yet"
-        maintenance = self._reading.view.order_in_force(BrokerOrder.MAINTENANCE, self._broker_id, moment.wall)
+        maintenance = self._view.order_in_force(BrokerOrder.MAINTENANCE, self._broker_id, moment.wall)
         content = (
             decision.headroom,
             decision.reasons,

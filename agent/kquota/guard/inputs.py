@@ -1,4 +1,4 @@
-"""The inputs of a cycle: the moment, records of the usage and the orders topic, and news of the cluster."""
+"""The inputs of a cycle beside the events of our topics: the moment, and news of the cluster."""
 
 from __future__ import annotations
 
@@ -10,32 +10,20 @@ from kquota.host.boot_clock import BootClock, BootMoment
 
 
 @dataclass(frozen=True, slots=True)
-class OrdersNews:
-    """The present knowledge of the orders topic. ``is_readable`` is False where it is missing, or denied."""
-
-    caught_up: bool = True
-    is_readable: bool = True
-    rereadings: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterNews:
-    """The present knowledge of the Kafka side, in addition to the records.
+    """The present knowledge of the Kafka side, in addition to the events of our topics.
 
     ``topic_refused`` is the reason why the usage topic can't be used. ``asked_own_broker`` is whether this
     broker itself has lately answered a request of ours. ``reports_lost`` counts reports of ours that were
-    not delivered. ``rereadings`` counts how often the same topic began to be read again from its beginning:
-    with the records of this cycle, if it has grown.
+    not delivered. ``orders_readable`` is False where the orders topic is missing, or denied.
     """
 
     cluster_id: str | None = None
     active_brokers: frozenset[int] | None = None
-    caught_up: bool = False
     topic_refused: str | None = None
     asked_own_broker: bool = False
     reports_lost: int = 0
-    rereadings: int = 0
-    orders: OrdersNews = OrdersNews()
+    orders_readable: bool = True
 
     @property
     def own_cluster_id(self) -> str | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from queue import Empty
 
@@ -19,7 +20,6 @@ from kquota.formats.records import REGULAR, TopicKind, TopicRecord
 from kquota.formats.signature_headers import SignatureHeaders, read_claim
 from kquota.guard.event_queue import EventQueue, readable
 from kquota.guard.inputs import ClusterNews
-from kquota.guard.orders_topic import OfOrders, OrdersKnowledge, counts, orders_to_read
 from kquota.guard.pace import REST_FROM_NEWS_SECONDS
 from kquota.journal.active_problems import ActiveProblem
 from kquota.journal.journal import MessageId
@@ -42,10 +42,12 @@ from kquota.kafka.topic_records import (
     ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
+    TopicEvent,
     TopicRestarted,
     size_bytes,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
+from kquota.policy.events import Refusal
 from kquota.settings.model import Settings
 from kquota.trust.signing import RecordSigner
 
@@ -55,6 +57,9 @@ MAX_BYTES_A_CYCLE = 8 * 1_048_576
 # To verify one costs as much as a signature: these take a fifth of a second. There are fewer agents.
 MAX_NEW_CERTIFICATES_A_CYCLE = 2000
 _ASKED_WITHIN_SECONDS = 25.0
+# An agent looks for a new orders topic of the same name this often; orders themselves come at once.
+ORDERS_LOOK_SECONDS = 10.0
+_NOT_READABLE = (Kind.TOPIC_MISSING, Kind.ACL_DENIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,7 @@ class CertificateSeen:
 
 KafkaEvent = (
     TopicRecord
-    | TopicRestarted
-    | CaughtUp
-    | PartitionsChanged
-    | ReadingFailed
-    | ReadingRecovered
+    | ReaderEvent
     | BrokerList
     | BrokerListFailed
     | OwnBroker
@@ -78,14 +79,12 @@ KafkaEvent = (
     | TopicVerdict
     | KafkaFailure
     | CertificateSeen
-    | OfOrders
 )
 
 
 def hand_over(inbox: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
     """Put an event in an inbox, a record once there is room for it."""
-    record = _record_in(event)
-    inbox.put(event, 0 if record is None else size_bytes(record), is_urgent=is_urgent)
+    inbox.put(event, size_bytes(event) if isinstance(event, TopicRecord) else 0, is_urgent=is_urgent)
 
 
 def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
@@ -100,9 +99,9 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
             event = inbox.get_nowait()
         except Empty:
             return
-        if (record := _record_in(event)) is not None:
-            portion_bytes += size_bytes(record)
-            claim = None if verifier is None else read_claim(record.headers)
+        if isinstance(event, TopicRecord):
+            portion_bytes += size_bytes(event)
+            claim = None if verifier is None else read_claim(event.headers)
             if (
                 isinstance(claim, SignatureHeaders)
                 and verifier
@@ -115,9 +114,52 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
     inbox.leave_the_rest()
 
 
-def _record_in(event: KafkaEvent) -> TopicRecord | None:
-    inner = event.event if isinstance(event, OfOrders) else event
-    return inner if isinstance(inner, TopicRecord) else None
+def orders_to_read(topic: str, sink: Callable[[KafkaEvent], None]) -> ReadTopic:
+    """Return how to read the orders topic. The end of an order is judged by the broker's time."""
+    return ReadTopic(topic, sink, ORDERS_LOOK_SECONDS, TopicKind.ORDERS)
+
+
+def counts(verifier: RecordVerifier, record: TopicRecord) -> bool:
+    """Whether a record in a wrong partition can be one from before partitions were added.
+
+    Anybody can write one there, with no signature or a wrong one. The owner of an agent's key can sign one,
+    and must not have the topic refused for all: of an agent's records the counter shows the newest anyway,
+    in whatever partitions they are.
+    """
+    verdict = verifier.judge(record, datetime.now(UTC))
+    return not isinstance(verdict, Refusal) and (verdict is None or not verdict.is_agents)
+
+
+@dataclass(slots=True)
+class ReaderState:
+    """The answers so far of the reader of one of our topics."""
+
+    topic: str
+    kind: TopicKind = TopicKind.USAGE
+    verifier: RecordVerifier | None = None
+    partitions: int | None = None
+    is_readable: bool = True
+    misplaced: MisplacedRecords = field(init=False)
+
+    def __post_init__(self) -> None:
+        verifier = self.verifier
+        judged = None if verifier is None else lambda one: counts(verifier, one)
+        self.misplaced = MisplacedRecords(self.topic, judged, self.kind)
+
+    def take(self, event: TopicRecord | ReaderEvent) -> None:
+        """Take in one event."""
+        match event:
+            case TopicRecord():
+                self.misplaced.take(event)
+            case ReadingFailed():
+                self.is_readable = event.failure.kind not in _NOT_READABLE
+            case CaughtUp() | ReadingRecovered():
+                self.is_readable = True
+            case TopicRestarted():
+                self.misplaced.forget()
+            case PartitionsChanged():
+                self.partitions = event.partitions
+                self.misplaced.partitions_are(event.partitions)
 
 
 @dataclass(slots=True)
@@ -128,13 +170,11 @@ class KafkaState:
     ``denied`` those for lack of a permission. ``certificate`` is None until it was read.
     """
 
-    usage_topic: str
+    usage: ReaderState
+    orders: ReaderState
     cluster_id: str | None = None
     active_brokers: frozenset[int] | None = None
-    caught_up: bool = False
-    rereadings: int = 0
     restarts: list[str] = field(default_factory=list)
-    partitions: int | None = None
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
     own_broker_answered_at_seconds: float | None = None
     troubles: dict[str, dict[ActiveProblem, None]] = field(default_factory=dict)
@@ -142,34 +182,22 @@ class KafkaState:
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
     certificate: CertificateSeen | None = None
-    verifier: RecordVerifier | None = None
-    orders: OrdersKnowledge = field(default_factory=lambda: OrdersKnowledge("__kquota_orders"))
-    misplaced: MisplacedRecords = field(init=False)
 
-    def __post_init__(self) -> None:
-        verifier = self.verifier
-        judged = None if verifier is None else lambda one: counts(verifier, one)
-        self.misplaced = MisplacedRecords(self.usage_topic, judged)
+    @property
+    def readers(self) -> tuple[ReaderState, ReaderState]:
+        """The readers of both topics."""
+        return self.usage, self.orders
 
-    def take(self, event: KafkaEvent) -> TopicRecord | None:  # noqa: PLR0912 - one case for each kind of event
-        """Take in one event; return it if it is a record of the usage or orders topic."""
+    def take(self, event: KafkaEvent) -> TopicEvent | None:
+        """Take in one event; return it if it tells what the usage or orders topic contains."""
+        if isinstance(event, TopicRecord | ReaderEvent):
+            self._take_of_reader(event)
+            return event if isinstance(event, TopicEvent) else None
         match event:
-            case TopicRecord():
-                self.misplaced.take(event)
-                return event
-            case OfOrders(inner):
-                return self._take_of_orders(inner)
-            case CaughtUp():
-                self.caught_up = True
-            case ReadingFailed():
-                self.read_failures += 1
-                self._not_read("reader", self.usage_topic, event.failure)
-            case ReadingRecovered():
-                self._read("reader", self.usage_topic)
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
-                for verifier in (self.verifier, self.orders.verifier):
-                    if verifier is not None:
+                for reader in self.readers:
+                    if (verifier := reader.verifier) is not None:
                         verifier.cluster_id = self.cluster_id
                 self._well("brokers")
             case BrokerListFailed():
@@ -189,41 +217,29 @@ class KafkaState:
                     self._add(ActiveProblem.of("resources", event))
             case CertificateSeen():
                 self.certificate = event
-            case TopicRestarted():
-                self.misplaced.forget()
-                self.restarts.append(f"the usage topic is read again from its beginning: {event.reason}")
-                if event.same_topic:
-                    self.caught_up, self.rereadings = False, self.rereadings + 1
-            case PartitionsChanged():
-                self.partitions = event.partitions
-                self.misplaced.partitions_are(event.partitions)
         return None
 
     def news(self, now_seconds: float) -> ClusterNews:
         """Return what a cycle needs of it."""
-        verdict = self.topics.get(self.usage_topic)
+        verdict = self.topics.get(self.usage.topic)
         refused = verdict.sentence if verdict and verdict.status is Verdict.REFUSED else None
         answered = self.own_broker_answered_at_seconds
         return ClusterNews(
             cluster_id=self.cluster_id,
             active_brokers=self.active_brokers,
-            caught_up=self.caught_up,
-            topic_refused=refused or self.misplaced.sentence,
+            topic_refused=refused or self.usage.misplaced.sentence,
             asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
-            rereadings=self.rereadings,
-            orders=self.orders.news(),
+            orders_readable=self.orders.is_readable,
         )
 
     def standing(self) -> Iterator[ActiveProblem]:
         """Yield all that is wrong."""
         for troubles in self.troubles.values():
             yield from troubles
-        for topic, misplaced in (
-            (self.usage_topic, self.misplaced),
-            (self.orders.topic, self.orders.misplaced),
-        ):
-            if (sentence := misplaced.sentence) is not None:
-                yield ActiveProblem(MessageId.TOPIC_REFUSED, f"partitions of {topic}", "misplaced", sentence)
+        for reader in self.readers:
+            if (sentence := reader.misplaced.sentence) is not None:
+                subject = f"partitions of {reader.topic}"
+                yield ActiveProblem(MessageId.TOPIC_REFUSED, subject, "misplaced", sentence)
 
     def drain_errors(self) -> Counter[Kind]:
         """Return the failures since the last call, by kind."""
@@ -245,22 +261,24 @@ class KafkaState:
         restarts, self.restarts = self.restarts, []
         return restarts
 
-    def _take_of_orders(self, event: TopicRecord | ReaderEvent) -> TopicRecord | None:
+    def _take_of_reader(self, event: TopicRecord | ReaderEvent) -> None:
+        is_usage = event.topic is TopicKind.USAGE
+        reader, subject = (self.usage, "reader") if is_usage else (self.orders, "orders reader")
+        reader.take(event)
         match event:
             case ReadingFailed(failure):
                 self.read_failures += 1
-                self._not_read("orders reader", self.orders.topic, failure)
-            case CaughtUp() | ReadingRecovered():
-                self._read("orders reader", self.orders.topic)
-            case TopicRestarted():
-                self.restarts.append(f"the orders topic is read again from its beginning: {event.reason}")
-        return self.orders.take(event)
+                self._not_read(subject, reader.topic, failure)
+            case ReadingRecovered():
+                self._read(subject, reader.topic)
+            case TopicRestarted(reason=reason):
+                self.restarts.append(f"the {event.topic} topic is read again from its beginning: {reason}")
 
     def _take_verdict(self, verdict: TopicVerdict) -> None:
         if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
             self.topics[verdict.topic] = verdict
         subject, kind = f"topic {verdict.topic}", " ".join((verdict.status, *verdict.problems))
-        compacted = (self.usage_topic, self.orders.topic)
+        compacted = [reader.topic for reader in self.readers]
         refused = verdict.status is Verdict.REFUSED and verdict.topic in compacted
         if verdict.status is not Verdict.UNKNOWN:
             self._well(subject)  # this verdict takes the place of the one before
@@ -335,12 +353,11 @@ class KafkaSide:
         self.client_id_prefix = f"kquota-{broker_id}-"
         self.inbox: EventQueue[KafkaEvent] = EventQueue()
         self.knowledge = KafkaState(
-            topics.usage.name,
+            ReaderState(topics.usage.name, TopicKind.USAGE, verifier, partitions),
+            ReaderState(topics.orders.name, TopicKind.ORDERS, orders_verifier),
             cluster_id,
-            partitions=partitions,
-            verifier=verifier,
-            orders=OrdersKnowledge(topics.orders.name, orders_verifier),
         )
+        self._gathered: list[TopicEvent] = []
         self._seal = seal
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
             self.outlet = ProducerThread(
@@ -385,7 +402,7 @@ class KafkaSide:
 
     def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Publish a usage record, signed where it has to be. Returns at once."""
-        cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.partitions
+        cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.usage.partitions
         if self._seal is None:
             self.usage.publish(key, value, headers)
         elif cluster_id is not None and partitions is not None:  # else readers could not verify it
@@ -399,7 +416,7 @@ class KafkaSide:
 
     def read_again(self, topic: TopicKind, reason: str) -> None:
         """Read a topic again from its beginning."""
-        orders, usage = self.knowledge.orders.topic, self.knowledge.usage_topic
+        orders, usage = self.knowledge.orders.topic, self.knowledge.usage.topic
         self.reader.read_again(orders if topic is TopicKind.ORDERS else usage, reason)
 
     def put_report(self, event: TopicRecord | ReaderEvent) -> None:
@@ -409,13 +426,12 @@ class KafkaSide:
 
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
-    ) -> list[TopicRecord]:
-        """Wait for events, at most this long; return the records among them, in order.
+    ) -> list[TopicEvent]:
+        """Wait for events, at most this long; return those of the usage and orders topics, in order.
 
         Events of the first ``rest_seconds`` are gathered, not answered one by one; news of other brokers end
         a longer rest. Nothing is waited for while the descriptor ``alarm`` is readable.
         """
-        records: list[TopicRecord] = []
         deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
         short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
         if not readable(short_seconds, alarm) and not (
@@ -423,18 +439,13 @@ class KafkaSide:
         ):
             self.inbox.wait(deadline - time.monotonic(), alarm)
         self.inbox.begin_to_empty()
-        for event in take_portion(self.inbox, self.knowledge.verifier):
-            record = self.knowledge.take(event)
-            topic, inner = TopicKind.USAGE, event
-            if isinstance(event, OfOrders):
-                topic, inner = TopicKind.ORDERS, event.event
-            if isinstance(inner, TopicRestarted) and inner.same_topic:  # what is still in its log comes again
-                records = [one for one in records if one.topic is not topic]
-            elif isinstance(inner, TopicRestarted):
+        for event in take_portion(self.inbox, self.knowledge.usage.verifier):
+            if isinstance(event, TopicRestarted) and not event.same_topic:
                 self.outlet.producer.client.renew()
-            if record is not None:
-                records.append(record)
-        return records
+            if (of_topic := self.knowledge.take(event)) is not None:
+                self._gathered.append(of_topic)
+        gathered, self._gathered = self._gathered, []
+        return gathered
 
     def _knows_cluster(self) -> bool:
         """Whether the cluster itself has reported its id: no signature can be verified before."""

@@ -200,12 +200,12 @@ class FollowedTopic:
     def failed(self, source: Source, failure: KafkaFailure) -> None:
         """Report a failure; it lasts until a success of the same source."""
         self._lasting.add(source)
-        self._hand_over(ReadingFailed(failure))
+        self._hand_over(ReadingFailed(failure, self._topic.kind))
 
     def succeeded(self, *sources: Source) -> None:
         """Report that reading goes on, where no other failure lasts."""
         if self._lasting and not (self._lasting - set(sources)):
-            self._hand_over(ReadingRecovered())
+            self._hand_over(ReadingRecovered(self._topic.kind))
         self._lasting -= set(sources)
 
     def lasts(self, source: Source) -> bool:
@@ -218,10 +218,12 @@ class FollowedTopic:
             return False
         restarted: TopicRestarted | None = None
         if self._topic_id is not None and facts.topic_id != self._topic_id:
-            restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
+            again = "the topic was deleted and created again"
+            restarted = TopicRestarted(facts.topic_id, again, topic=self._topic.kind)
             self._former_ids.add(self._topic_id)
         elif self._out_of_order is not None:
-            restarted = TopicRestarted(facts.topic_id, self._out_of_order, same_topic=True)
+            again = self._out_of_order
+            restarted = TopicRestarted(facts.topic_id, again, same_topic=True, topic=self._topic.kind)
         self._topic_id = facts.topic_id
         self._out_of_order = None
         if restarted is not None:
@@ -232,7 +234,7 @@ class FollowedTopic:
         if restarted is not None:
             self._hand_over(restarted)
         if new:
-            self._hand_over(PartitionsChanged(len(facts.partitions)))
+            self._hand_over(PartitionsChanged(len(facts.partitions), self._topic.kind))
         if new or self._assigned_in_vain:
             self._assigned_in_vain = False
             self.assignment_due = True
@@ -242,7 +244,7 @@ class FollowedTopic:
         if self._caught_up or not (self._is_whole and self._progress.partitions) or self._progress.behind:
             return
         self._caught_up = True
-        self._hand_over(CaughtUp(self._records))
+        self._hand_over(CaughtUp(self._records, self._topic.kind))
 
     def _read_something(self) -> None:
         self.succeeded(Source.FETCH, Source.CONNECTION)

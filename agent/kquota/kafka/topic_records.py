@@ -1,9 +1,9 @@
-"""The output of the reader of the usage topic: records as they are, and events about the reading itself."""
+"""The output of the reader of our topics: records as they are, and events about the reading itself."""
 
 from dataclasses import dataclass
 from sys import getsizeof
 
-from kquota.formats.records import TopicRecord
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.kafka.errors import KafkaFailure
 
 # A record with its numbers, and the place of a header, take this in Python's memory.
@@ -29,6 +29,7 @@ class TopicRestarted:
     topic_id: str
     reason: str
     same_topic: bool = False
+    topic: TopicKind = TopicKind.USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class CaughtUp:
     """
 
     records: int
+    topic: TopicKind = TopicKind.USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class PartitionsChanged:
     """The number of partitions is known, or has grown."""
 
     partitions: int
+    topic: TopicKind = TopicKind.USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,15 @@ class ReadingFailed:
     """Something keeps the reader from reading; it goes on trying. Handed over at each try."""
 
     failure: KafkaFailure
+    topic: TopicKind = TopicKind.USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingRecovered:
     """The obstacle that kept the reader from reading is gone."""
 
+    topic: TopicKind = TopicKind.USAGE
 
+
+TopicEvent = TopicRecord | TopicRestarted | CaughtUp
 ReaderEvent = TopicRestarted | CaughtUp | PartitionsChanged | ReadingFailed | ReadingRecovered

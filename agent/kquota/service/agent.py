@@ -101,7 +101,7 @@ class Agent:
             Moment.now(self._boot_clock),
             granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
-            verifier=self._kafka.knowledge.verifier,
+            verifier=self._kafka.knowledge.usage.verifier,
             orders_verifier=self._kafka.knowledge.orders.verifier,
             listed=listed_brokers(state),
         )
@@ -130,13 +130,13 @@ class Agent:
             loaded, self._state_problem = self._state_file.load()
             state = state if self._state_problem else loaded
         knowledge = kafka.knowledge
-        same_topic = knowledge.usage_topic == settings.topics.usage.name
-        partitions = knowledge.partitions if same_topic else None
+        same_topic = knowledge.usage.topic == settings.topics.usage.name
+        partitions = knowledge.usage.partitions if same_topic else None
         self._connect(settings, properties, state, local.offline_log_dirs, partitions)
         for watch in watches:
             watch.close()
         _close(kafka, local)
-        verifiers = self._kafka.knowledge.verifier, self._kafka.knowledge.orders.verifier
+        verifiers = [reader.verifier for reader in self._kafka.knowledge.readers]
         self._cycle.configure(settings, self._local, *verifiers)
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
@@ -156,13 +156,14 @@ class Agent:
             wait_seconds, rest_seconds = _START_WAIT_SECONDS, 0.0
         if self._cycle.publishes_next:
             wait_seconds = rest_seconds = 0.0
-        records = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
+        gathered = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
+        self._cycle.take(gathered)
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
         self._recall_orders()
         for topic in self._cycle.take_revocations():
             self._kafka.read_again(topic, REVOKED_AGAIN)
-        report = self._cycle.run(moment, records, self._kafka.news(moment.monotonic_seconds))
+        report = self._cycle.run(moment, self._kafka.news(moment.monotonic_seconds))
         self._local.wake_at(report.own)
         self._is_calm = report.is_calm
         found = [one for follow in self._followers for one in follow(report)]
@@ -313,7 +314,7 @@ class Agent:
         denied = history.trouble
         if denied is not None and denied.kind is Kind.ACL_DENIED:  # others report shared failures
             yield ActiveProblem.of("history", denied)
-        own = own_certificate(self._seal, knowledge.verifier)
+        own = own_certificate(self._seal, knowledge.usage.verifier)
         yield from signing_troubles(self._seal, own, report.moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
@@ -325,8 +326,8 @@ class Agent:
         if (seen := knowledge.certificate) is not None:
             expires = None if seen.certificate is None else seen.certificate.not_after.timestamp()
             figures.certificate_expiry_seconds = expires
-        if knowledge.verifier is not None:
-            figures.revoked_certificates = len(knowledge.verifier.authorities.revoked())
+        if knowledge.usage.verifier is not None:
+            figures.revoked_certificates = len(knowledge.usage.verifier.authorities.revoked())
         self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():

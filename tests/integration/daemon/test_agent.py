@@ -25,6 +25,7 @@ from kquota.kafka.delivery import DeliveryTally
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.history_producer import HistoryPublisher
 from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topic_records import CaughtUp
 from kquota.kafka.topics import TopicVerdict, Verdict
 from kquota.service.agent import Agent
 from kquota.service.metrics import AgentMetrics
@@ -202,7 +203,7 @@ def test_decisions_go_on_while_the_disk_of_the_state_file_stalls(
 def test_a_reload_reads_what_was_written_just_before(
     agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
+    monkeypatch.setattr(KafkaSide, "gather", lambda *_args, **_options: [CaughtUp(0)])
     agent.run_cycle()
     agent.run_cycle()
     settings = settings_in(directory)
@@ -214,7 +215,7 @@ def test_a_reload_reads_what_was_written_just_before(
 def test_a_state_file_that_is_gone_at_a_reload_is_no_first_start(
     agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
+    monkeypatch.setattr(KafkaSide, "gather", lambda *_args, **_options: [CaughtUp(0)])
     agent.run_cycle()
     agent.run_cycle()
     settings = settings_in(directory)
@@ -228,7 +229,7 @@ def test_a_state_file_that_is_gone_at_a_reload_is_no_first_start(
 def test_a_state_file_that_can_not_be_written_is_told(
     agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
+    monkeypatch.setattr(KafkaSide, "gather", lambda *_args, **_options: [CaughtUp(0)])
     (directory / "state").rename(directory / "gone")
     eventually(
         lambda: any("state.json can't be written" in entry.sentence for entry in agent.run_cycle()[1]),

@@ -16,7 +16,6 @@ from kquota.cli.cluster_look import ClusterLook
 from kquota.formats.record_verifier import ReplayGuard
 from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard import kafka_side
-from kquota.guard.orders_topic import OfOrders
 from kquota.kafka.brokers import BrokerList
 from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRestarted
 from kquota.policy.timestamps import format_utc
@@ -28,10 +27,10 @@ from tests.unit.trust.issuing import Authority
 MINUTE = timedelta(minutes=1)
 
 
-def hold(action: str) -> OfOrders:
+def hold(action: str) -> TopicRecord:
     until = format_utc(datetime.now(UTC) + 10 * MINUTE)
     value = {"Action": action, "Until": until, "Reason": "a test", "Actor": "alice"}
-    return OfOrders(record(b"hold", value))
+    return record(b"hold", value)
 
 
 def usage(free: int, age: timedelta = timedelta(0)) -> TopicRecord:
@@ -67,7 +66,7 @@ class Shown:
         self._look = look
         look.put(BrokerList(frozenset({1}), "c", 0.0))
 
-    def after(self, *events: TopicRecord | ReaderEvent | OfOrders) -> str:
+    def after(self, *events: TopicRecord | ReaderEvent) -> str:
         for event in events:
             self._look.put(event)
         self._look.take(0)
@@ -94,22 +93,22 @@ def test_old_records_of_a_topic_that_is_read_again_are_not_shown_as_the_present(
 
 
 def test_an_order_outlives_the_deletion_of_the_topic(shown: Shown) -> None:
-    assert shown.after(usage(50), hold("pause"), CaughtUp(1), OfOrders(CaughtUp(1))) == "PAUSE"
-    created = TopicRestarted("id", "the topic was deleted and created again")
-    assert shown.after(OfOrders(created), OfOrders(CaughtUp(0))) == "PAUSE", "as the agents have it"
+    assert shown.after(usage(50), hold("pause"), CaughtUp(1), CaughtUp(1, TopicKind.ORDERS)) == "PAUSE"
+    created = TopicRestarted("id", "the topic was deleted and created again", topic=TopicKind.ORDERS)
+    assert shown.after(created, CaughtUp(0, TopicKind.ORDERS)) == "PAUSE", "as the agents have it"
 
 
 def test_an_order_in_the_backlog_of_a_shortened_log_is_not_in_force_before_the_end(shown: Shown) -> None:
-    assert shown.after(usage(50), CaughtUp(1), OfOrders(CaughtUp(0))) == "OPEN"
-    cut = OfOrders(TopicRestarted("id", "the offset is out of range", same_topic=True))
+    assert shown.after(usage(50), CaughtUp(1), CaughtUp(0, TopicKind.ORDERS)) == "OPEN"
+    cut = TopicRestarted("id", "the offset is out of range", same_topic=True, topic=TopicKind.ORDERS)
     assert shown.after(cut, hold("pause")) == "OPEN"
-    assert shown.after(OfOrders(record(b"hold", None)), OfOrders(CaughtUp(2))) == "OPEN"
+    assert shown.after(record(b"hold", None), CaughtUp(2, TopicKind.ORDERS)) == "OPEN"
 
 
 def test_an_order_that_a_shortened_log_has_lost_does_not_count(shown: Shown) -> None:
-    assert shown.after(usage(50), hold("pause"), CaughtUp(1), OfOrders(CaughtUp(1))) == "PAUSE"
-    cut = TopicRestarted("id", "the offset is out of range", same_topic=True)
-    assert shown.after(OfOrders(cut), OfOrders(CaughtUp(0))) == "OPEN"
+    assert shown.after(usage(50), hold("pause"), CaughtUp(1), CaughtUp(1, TopicKind.ORDERS)) == "PAUSE"
+    cut = TopicRestarted("id", "the offset is out of range", same_topic=True, topic=TopicKind.ORDERS)
+    assert shown.after(cut, CaughtUp(0, TopicKind.ORDERS)) == "OPEN"
 
 
 @pytest.mark.accepts("G25")

@@ -246,16 +246,16 @@ def test_orders_on_the_usage_topic_are_counted_and_do_nothing(key: str, value: V
 
 def test_a_view_read_again_still_has_the_orders_topic_s_orders() -> None:
     orders = TopicReplay(TOLERANCE)
-    reading = TopicReplay(TOLERANCE, None, orders)
+    reading = TopicReplay(TOLERANCE)
     orders.fold(read_record(on(ORDERS, "hold", value_for("hold", Action="pause"))), NOW)
-    assert reading.view.hold_in_force(NOW) is not None
+    assert reading.view_with(orders).hold_in_force(NOW) is not None
     reading.begin_again(same_topic=True)
     reading.reached_end(NOW)
-    assert reading.view.hold_in_force(NOW) is not None
+    assert reading.view_with(orders).hold_in_force(NOW) is not None
     orders.begin_again(same_topic=True)
-    assert reading.view.hold_in_force(NOW) is not None, "until it is read again"
+    assert reading.view_with(orders).hold_in_force(NOW) is not None, "until it is read again"
     orders.reached_end(NOW)
-    assert reading.view.hold_in_force(NOW) is None
+    assert reading.view_with(orders).hold_in_force(NOW) is None
 
 
 def test_the_bounds_are_those_of_the_contract() -> None:

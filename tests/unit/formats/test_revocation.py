@@ -84,7 +84,7 @@ def test_a_record_that_its_broker_has_signed_with_its_next_certificate_stays() -
 def test_orders_of_a_revoked_certificate_end_at_once_and_leave_no_word_on_their_keys() -> None:
     authorities = Authorities()
     orders = TopicReplay(TOLERANCE, verifier(authorities=authorities, topic=ORDERS_TOPIC))
-    usages = TopicReplay(TOLERANCE, verifier(authorities=authorities), orders)
+    usages = TopicReplay(TOLERANCE, verifier(authorities=authorities))
     for one in (orders, usages):
         one.know(CLUSTER, frozenset({7, 8}))
         assert not one.take_revocations()
@@ -98,12 +98,14 @@ def test_orders_of_a_revoked_certificate_end_at_once_and_leave_no_word_on_their_
         JANE.record(b"maintenance/7", raw(order()), topic=TopicKind.ORDERS),
     ]
     assert read(orders, given) == [FoldResult.OPERATOR] * 5
-    assert (held_at(usages.view), counts(usages.view, 8)) == ("pause", NoRecord.TOMBSTONE)
+    view = usages.view_with(orders)
+    assert (held_at(view), counts(view, 8)) == ("pause", NoRecord.TOMBSTONE)
     authorities.revoke(THIEF)
     assert (orders.take_revocations(), usages.take_revocations()) == (True, True)
-    assert (held_at(usages.view), counts(usages.view, 8)) == (None, 40), "as if there had been no word"
-    assert usages.view.brokers_under(BrokerOrder.QUARANTINE, NOW) == {8}
-    assert usages.view.brokers_under(BrokerOrder.MAINTENANCE, NOW) == {7}
+    view = usages.view_with(orders)
+    assert (held_at(view), counts(view, 8)) == (None, 40), "as if there had been no word"
+    assert view.brokers_under(BrokerOrder.QUARANTINE, NOW) == {8}
+    assert view.brokers_under(BrokerOrder.MAINTENANCE, NOW) == {7}
 
 
 def test_a_revoked_agent_is_named_though_it_is_unknown_and_an_invented_broker_is_not() -> None:

@@ -24,6 +24,7 @@ from kquota.guard.cycle import Cycle
 from kquota.guard.inputs import ClusterNews, Moment
 from kquota.guard.report import CycleReport
 from kquota.host.boot_clock import BootMoment
+from kquota.kafka.topic_records import CaughtUp, TopicEvent, TopicRestarted
 from kquota.policy.decision import Mode, State
 from kquota.policy.known_brokers import ListedBrokers
 from kquota.policy.limits import Limit, LimitType
@@ -59,7 +60,6 @@ def settings_with(**fields: Any) -> Settings:
 NEWS = ClusterNews(
     cluster_id=CLUSTER,
     active_brokers=frozenset({1}),
-    caught_up=True,
     topic_refused=None,
     asked_own_broker=True,
 )
@@ -181,17 +181,21 @@ class Bench:
             listed=listed,
         )
         self.echoes = True
+        self.behind: set[TopicKind] = set()
         self._echoed = 0
 
-    def run(
-        self, *arrivals: TopicRecord, after: float = 0.2, wall_offset_seconds: float = 0.0
-    ) -> CycleReport:
-        """Run a cycle ``after`` this many seconds, with these records arriving after our own."""
+    def run(self, *events: TopicEvent, after: float = 0.2, wall_offset_seconds: float = 0.0) -> CycleReport:
+        """Run a cycle ``after`` this many seconds, with these events after our own records.
+
+        The topics that are not ``behind`` are read to their ends then.
+        """
         self.seconds += after
         own = [arrival(1, document) for document in self.ports.published[self._echoed :] if self.echoes]
         self._echoed = len(self.ports.published)
         now = moment(self.seconds, wall_offset_seconds=wall_offset_seconds)
-        return self.cycle.run(now, [*own, *arrivals], self.news)
+        ends = [CaughtUp(0, kind) for kind in TopicKind if kind not in self.behind]
+        self.cycle.take([*own, *events, *ends])
+        return self.cycle.run(now, self.news)
 
     def replace_ports(self, ports: MemoryPorts, settings: Settings) -> None:
         """Reload the configuration."""
@@ -225,6 +229,11 @@ def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: 
     if str(key).isdecimal():
         return read
     return read._replace(topic=TopicKind.ORDERS, appended_ms=round(START.timestamp() * 1000))
+
+
+def cut(topic: TopicKind = TopicKind.USAGE) -> TopicRestarted:
+    """The event of a log that lost its newest records, which is read again from its beginning."""
+    return TopicRestarted("id", "the offset is out of range", same_topic=True, topic=topic)
 
 
 def state(report: CycleReport) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kquota.formats.records import TopicKind
 from kquota.guard.applied_state import Mechanism
 from kquota.guard.cycle import REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.guard.enforcement import CONTRADICTION_SECONDS
@@ -70,15 +71,17 @@ def test_the_volumes_are_judged_with_whether_their_broker_is_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("news", "cause"),
+    ("behind", "news", "cause"),
     [
-        (replace(NEWS, caught_up=False), (None, "not-read")),
-        (replace(NEWS, active_brokers=None), (None, "no-broker-list")),
+        ({TopicKind.USAGE}, NEWS, (None, "not-read")),
+        (set(), replace(NEWS, active_brokers=None), (None, "no-broker-list")),
     ],
 )
-def test_without_a_look_at_the_cluster_it_falls_back_after_its_patience(news: Any, cause: Any) -> None:
+def test_without_a_look_at_the_cluster_it_falls_back_after_its_patience(
+    behind: Any, news: Any, cause: Any
+) -> None:
     bench = Bench()
-    bench.news = news
+    bench.behind, bench.news = behind, news
     assert bench.run(after=START_PATIENCE_SECONDS - 1).decision is None
     report = bench.run(after=1)
     assert state(report) == "PAUSE"
@@ -88,7 +91,7 @@ def test_without_a_look_at_the_cluster_it_falls_back_after_its_patience(news: An
 
 def test_an_own_breach_or_a_refused_topic_waits_for_nothing() -> None:
     bench = Bench()
-    bench.news = replace(NEWS, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     bench.ports.volumes = (volume(5),)
     assert state(bench.run()) == "PAUSE"
     bench = Bench()
@@ -200,10 +203,10 @@ def test_a_latch_is_recalled_from_a_report_of_the_time_when_the_clock_was_ahead(
 
 def test_the_volumes_of_the_own_last_record_are_recalled_once_and_again_after_a_reload() -> None:
     bench = Bench()
-    bench.news = replace(NEWS, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     bench.run(arrival(1, bench.usage(50)))
     assert bench.ports.recalled == [], "a later record may say otherwise"
-    bench.news = NEWS
+    bench.behind = set()
     bench.run(arrival(1, bench.usage(40)), arrival(2, bench.usage(30)))
     bench.run(arrival(1, bench.usage(20)))
     assert [[v.consumed_bytes for v in volumes] for volumes in bench.ports.recalled] == [[60]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from kquota.formats.records import TopicRecord
-from kquota.guard.kafka_side import KafkaState
+from kquota.formats.records import TopicKind, TopicRecord
+from kquota.guard.kafka_side import KafkaState, ReaderState
 from kquota.journal.journal import MessageId
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
 from kquota.kafka.client import ErrorWatch
@@ -27,7 +27,7 @@ DENIED = KafkaFailure(Kind.ACL_DENIED, "it was denied")
 
 @pytest.fixture
 def knowledge() -> KafkaState:
-    return KafkaState(TOPIC)
+    return KafkaState(ReaderState(TOPIC), ReaderState("orders", TopicKind.ORDERS))
 
 
 def wrong(knowledge: KafkaState) -> dict[str, str]:
@@ -35,12 +35,14 @@ def wrong(knowledge: KafkaState) -> dict[str, str]:
     return {trouble.subject: trouble.sentence for trouble in knowledge.standing()}
 
 
-def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaState) -> None:
+def test_what_the_topic_contains_is_handed_on_and_nothing_else_is(knowledge: KafkaState) -> None:
     headers = (("actor", b"alice"),)
     record = TopicRecord(b"1", b"{}", 0, headers=headers, offset=7)
     assert knowledge.take(record) is record
-    assert knowledge.take(CaughtUp(3)) is None
-    assert knowledge.news(0).caught_up
+    for event in (record, CaughtUp(3), TopicRestarted("id", "it was created again")):
+        assert knowledge.take(event) is event
+    for other in (PartitionsChanged(2), ReadingFailed(DOWN), ReadingRecovered(), DOWN):
+        assert knowledge.take(other) is None
 
 
 @pytest.mark.accepts("A15")
@@ -129,22 +131,10 @@ def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaState) -> None:
     knowledge.take(CaughtUp(1))
     knowledge.take(TopicRestarted("id", "it was created again"))
     knowledge.take(PartitionsChanged(2))
-    assert knowledge.partitions == 2
+    assert knowledge.usage.partitions == 2
     reason = "the usage topic is read again from its beginning: it was created again"
     assert knowledge.drain_restarts() == [reason]
     assert knowledge.drain_restarts() == []
-    assert knowledge.news(0).caught_up, "the view stands"
-
-
-def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: KafkaState) -> None:
-    knowledge.take(CaughtUp(1))
-    assert knowledge.news(0).rereadings == 0
-    knowledge.take(TopicRestarted("id", "the offset is out of range", same_topic=True))
-    assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (False, 1)
-    knowledge.take(CaughtUp(1))
-    assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (True, 1)
-    reason = "the usage topic is read again from its beginning: the offset is out of range"
-    assert knowledge.drain_restarts() == [reason]
 
 
 def test_a_broker_that_librdkafka_got_no_thread_for_is_told_as_long_as_these_clients_live(

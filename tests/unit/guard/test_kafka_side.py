@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kquota.formats.records import TopicRecord
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard.event_queue import MAX_HELD_BYTES, EventQueue, readable
 from kquota.guard.kafka_side import MAX_BYTES_A_CYCLE, KafkaEvent, KafkaSide, hand_over, take_portion
-from kquota.guard.orders_topic import OfOrders
 from kquota.kafka import reader as reading
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.followed_topic import ReadTopic
@@ -36,20 +34,21 @@ def client_threads() -> list[str]:
     return [name for name in names if name.startswith("rdk:")] + ours
 
 
-def test_what_came_before_the_log_was_read_again_is_not_folded_beside_it(tmp_path: Path) -> None:
+def test_what_was_read_and_what_happened_to_its_topic_is_gathered_in_its_order(tmp_path: Path) -> None:
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
-        for event in (
+        events = [
             TopicRecord(b"hold", b"lost", 0),
             TopicRestarted("id", "the offset is out of range", same_topic=True),
             TopicRecord(b"1", b"{}", 0),
-        ):
+            CaughtUp(1),
+        ]
+        for event in events:
             side.inbox.put(event)
-        assert [arrival.key for arrival in side.gather(0)] == [b"1"]
+        assert side.gather(0) == events
         assert side.outlet.producer.generation == 1
-        for event in (TopicRecord(b"1", b"{}", 0), TopicRestarted("id2", "it was created again")):
-            side.inbox.put(event)
-        assert [arrival.key for arrival in side.gather(0)] == [b"1"], "a new topic takes nothing back"
+        side.inbox.put(TopicRestarted("id2", "it was created again"))
+        side.gather(0)
         eventually(lambda: side.outlet.producer.generation == 2, "a new producer knows nothing of the former")
     finally:
         side.close()
@@ -62,7 +61,7 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
         large = b"{" * (MAX_BYTES_A_CYCLE // 4)
         for offset in range(10):
             side.inbox.put(TopicRecord(b"%d" % offset, large, 0))
-        portions = [[arrival.key for arrival in side.gather(0)] for _ in range(4)]
+        portions = [[one.key for one in side.gather(0) if isinstance(one, TopicRecord)] for _ in range(4)]
         assert [len(portion) for portion in portions] == [4, 4, 2, 0]
         keys = [key for portion in portions for key in portion]
         assert keys == [b"%d" % offset for offset in range(10)]
@@ -71,7 +70,7 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
 
 
 @pytest.mark.accepts("F6")
-@pytest.mark.parametrize("wrapped", [lambda record: record, OfOrders], ids=["usage", "orders"])
+@pytest.mark.parametrize("topic", TopicKind)
 @pytest.mark.parametrize(
     "record",
     [
@@ -82,12 +81,12 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
     ids=["key", "header", "many headers"],
 )
 def test_a_portion_counts_all_that_is_large_in_a_record(
-    tmp_path: Path, record: TopicRecord, wrapped: Callable[[TopicRecord], TopicRecord | OfOrders]
+    tmp_path: Path, record: TopicRecord, topic: TopicKind
 ) -> None:
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
         for _ in range(30):
-            side.inbox.put(wrapped(record))
+            side.inbox.put(record._replace(topic=topic))
         assert 1 < len(side.gather(0)) <= -(-MAX_BYTES_A_CYCLE // size_bytes(record)) < 30
     finally:
         side.close()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.formats.records import TopicRecord
+from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard.agent_state import AgentState, EverListed
 from kquota.guard.listed import listed_brokers
 from kquota.policy.known_brokers import ListedBrokers
@@ -92,10 +92,10 @@ def test_as_long_as_the_cluster_has_listed_no_broker_all_reports_count() -> None
 @pytest.mark.accepts("A26")
 def test_an_agent_whose_topic_was_never_read_to_its_end_concludes_nothing() -> None:
     bench = Bench()
-    bench.news = replace(NEWS, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     bench.run(after=2 * STALENESS_SECONDS)
     assert bench.ports.listed == []
-    bench.news = NEWS
+    bench.behind = set()
     bench.run(full(bench, 3))
     bench.run()
     assert bench.ports.listed == [(CLUSTER, frozenset({1, 3}))]

@@ -10,20 +10,17 @@ from typing import Any
 import pytest
 
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.guard.inputs import OrdersNews
-from kquota.guard.kafka_side import KafkaState
-from kquota.guard.orders_topic import OfOrders
+from kquota.guard.kafka_side import KafkaState, ReaderState
 from kquota.journal.journal import MessageId
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.topic_records import (
-    CaughtUp,
     PartitionsChanged,
     ReadingFailed,
     ReadingRecovered,
     TopicRestarted,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict
-from tests.unit.guard.cycles import NEWS, START, Bench, arrival, order, state
+from tests.unit.guard.cycles import NEWS, START, Bench, arrival, cut, order, state
 
 
 def ordered(
@@ -85,31 +82,31 @@ def test_an_agent_whose_broker_is_decommissioned_reports_again_at_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("news", "waits"),
+    ("behind", "readable", "waits"),
     [
-        (OrdersNews(caught_up=False), True),
-        (OrdersNews(caught_up=False, is_readable=False), False),
-        (OrdersNews(caught_up=True), False),
+        ({TopicKind.ORDERS}, True, True),
+        ({TopicKind.ORDERS}, False, False),
+        (set(), True, False),
     ],
 )
 def test_the_first_decision_waits_for_the_orders_unless_they_cannot_be_read(
-    news: OrdersNews, waits: bool
+    behind: set[TopicKind], readable: bool, waits: bool
 ) -> None:
     bench = Bench()
-    bench.news = replace(NEWS, orders=news)
+    bench.behind, bench.news = behind, replace(NEWS, orders_readable=readable)
     for _ in range(4):
         report = bench.run()
     assert (report.decision is None) is waits
-    bench.news = NEWS
+    bench.behind, bench.news = set(), NEWS
     assert state(bench.run(ordered("hold", order(600, Action="pause")))) == "PAUSE"
 
 
 def test_orders_of_a_backlog_count_and_are_no_news() -> None:
     bench = Bench()
-    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False))
+    bench.behind = {TopicKind.ORDERS}
     bench.run()
     bench.run(ordered("hold", order(600, Action="open")), ordered("hold", order(600, Action="pause")))
-    bench.news = NEWS
+    bench.behind = set()
     report = bench.run()
     bench.run()
     assert report.fold.orders == []
@@ -119,10 +116,10 @@ def test_orders_of_a_backlog_count_and_are_no_news() -> None:
 def test_a_malformed_order_of_a_backlog_is_counted_and_no_news() -> None:
     bench = Bench()
     too_long = ordered("hold", order(31 * 86_400, Action="open"))
-    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False))
+    bench.behind = {TopicKind.ORDERS}
     found = bench.run(too_long)
     assert (found.fold.results["malformed"], found.fold.malformed) == (1, [])
-    bench.news = NEWS
+    bench.behind = set()
     bench.run()
     assert bench.run(too_long).fold.malformed, "it is one as soon as the topic was read"
 
@@ -131,9 +128,9 @@ def test_while_the_orders_are_read_again_those_of_before_count() -> None:
     bench = Bench()
     bench.settle()
     bench.run(ordered("hold", order(600, Action="pause")))
-    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False, rereadings=1))
-    assert state(bench.run()) == "PAUSE"
-    bench.news = replace(NEWS, orders=OrdersNews(rereadings=1))
+    bench.behind = {TopicKind.ORDERS}
+    assert state(bench.run(cut(TopicKind.ORDERS))) == "PAUSE"
+    bench.behind = set()
     assert state(bench.run()) == "OPEN", "the log was cut, and the hold is not in it any more"
 
 
@@ -143,16 +140,27 @@ RECORD = TopicRecord(b"hold", b"{}", 5, topic=TopicKind.ORDERS)
 DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")
 
 
+def kafka_state() -> KafkaState:
+    return KafkaState(ReaderState("usage"), ReaderState("__kquota_orders", TopicKind.ORDERS))
+
+
 def test_the_readers_of_both_topics_do_not_mix() -> None:
-    knowledge = KafkaState("usage")
-    knowledge.take(OfOrders(CaughtUp(1)))
-    assert (knowledge.news(0).caught_up, knowledge.news(0).orders.caught_up) == (False, True)
-    knowledge.take(CaughtUp(1))
-    knowledge.take(OfOrders(TopicRestarted("id", "cut", same_topic=True)))
-    assert knowledge.news(0).caught_up
-    assert knowledge.news(0).orders == OrdersNews(caught_up=False, rereadings=1)
+    knowledge = kafka_state()
+    again = TopicRestarted("id", "cut", same_topic=True, topic=TopicKind.ORDERS)
+    assert knowledge.take(again) is again
     assert knowledge.drain_restarts() == ["the orders topic is read again from its beginning: cut"]
-    assert knowledge.take(OfOrders(RECORD)) is RECORD
+    assert knowledge.take(RECORD) is RECORD
+    knowledge.take(PartitionsChanged(3, TopicKind.ORDERS))
+    assert (knowledge.usage.partitions, knowledge.orders.partitions) == (None, 3)
+
+
+def test_that_one_topic_is_read_to_its_end_says_nothing_of_the_other() -> None:
+    bench = Bench()
+    bench.behind = {TopicKind.USAGE}
+    bench.run()
+    report = bench.run(ordered("hold", order(600, Action="pause")), arrival(2, b"{"))
+    assert report.decision is None
+    assert (len(report.fold.orders), report.fold.malformed) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -167,18 +175,18 @@ def test_the_readers_of_both_topics_do_not_mix() -> None:
 def test_a_topic_that_cannot_be_read_is_a_trouble_and_not_waited_for(
     kind: Kind, is_readable: bool, subject: str
 ) -> None:
-    knowledge = KafkaState("usage")
-    knowledge.take(OfOrders(ReadingFailed(KafkaFailure(kind, "it failed"))))
-    assert knowledge.news(0).orders.is_readable is is_readable
+    knowledge = kafka_state()
+    knowledge.take(ReadingFailed(KafkaFailure(kind, "it failed"), TopicKind.ORDERS))
+    assert knowledge.news(0).orders_readable is is_readable
     assert [trouble.subject for trouble in knowledge.standing()] == [subject]
     assert knowledge.drain_read_failures() == 1
-    knowledge.take(OfOrders(ReadingRecovered()))
-    assert knowledge.news(0).orders.is_readable
+    knowledge.take(ReadingRecovered(TopicKind.ORDERS))
+    assert knowledge.news(0).orders_readable
     assert list(knowledge.standing()) == []
 
 
 def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None:
-    knowledge = KafkaState("usage")
+    knowledge = kafka_state()
     knowledge.take(TopicVerdict("__kquota_orders", Verdict.REFUSED, "its cleanup.policy is delete"))
     (trouble,) = knowledge.standing()
     assert trouble.message_id is MessageId.TOPIC_REFUSED
@@ -186,12 +194,12 @@ def test_a_refused_orders_topic_is_told_and_does_not_pause_the_cluster() -> None
 
 
 def test_an_order_in_a_partition_of_before_is_told() -> None:
-    knowledge = KafkaState("usage")
-    knowledge.take(OfOrders(RECORD._replace(key=b"decommission/3")))
-    knowledge.take(OfOrders(PartitionsChanged(1)))
+    knowledge = kafka_state()
+    knowledge.take(RECORD._replace(key=b"decommission/3"))
+    knowledge.take(PartitionsChanged(1, TopicKind.ORDERS))
     assert list(knowledge.standing()) == []
     for partitions in range(2, 9):
-        knowledge.take(OfOrders(PartitionsChanged(partitions)))
+        knowledge.take(PartitionsChanged(partitions, TopicKind.ORDERS))
         if [trouble.message_id for trouble in knowledge.standing()] == [MessageId.TOPIC_REFUSED]:
             break
     else:

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from kquota.formats.records import TopicKind
 from tests.unit.guard.cycles import (
     NEWS,
     SETTINGS,
     Bench,
     MemoryPorts,
     arrival,
+    cut,
     order,
     settings_with,
     state,
@@ -44,10 +46,10 @@ def test_a_reload_keeps_the_view_until_the_topic_was_read_again() -> None:
     assert state(bench.settle()) == "PAUSE"
     ports = MemoryPorts()
     bench.replace_ports(ports, settings_with(staleness_seconds=600.0))
-    bench.news = replace(bench.news, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     old = bench.usage(50, age_seconds=500)
     assert state(bench.run(arrival(2, old))) == "PAUSE", "what is read on the way is not the present"
-    bench.news = replace(bench.news, caught_up=True)
+    bench.behind = set()
     assert state(bench.run(arrival(2, bench.usage(15)))) == "THROTTLE"
     assert ports.published, "it reports at once"
 
@@ -59,13 +61,13 @@ def test_old_records_of_a_log_that_was_cut_do_not_pass_for_the_present(portions:
     bench.run(arrival(2, bench.usage(50)))
     assert state(bench.settle()) == "OPEN"
     old, present = arrival(2, bench.usage(5, age_seconds=500)), arrival(2, bench.usage(15))
-    bench.news = replace(bench.news, rereadings=1, caught_up=portions == 1)
     if portions == 2:
-        assert state(bench.run(old)) == "OPEN"
-        bench.news = replace(bench.news, caught_up=True)
+        bench.behind = {TopicKind.USAGE}
+        assert state(bench.run(cut(), old)) == "OPEN"
+        bench.behind = set()
         report = bench.run(present)
     else:
-        report = bench.run(old, present)
+        report = bench.run(cut(), old, present)
     assert state(report) == "THROTTLE"
 
 
@@ -73,8 +75,8 @@ def test_a_log_that_was_cut_gets_our_own_report_at_once() -> None:
     bench = Bench()
     bench.settle()
     published = len(bench.ports.published)
-    bench.news = replace(NEWS, rereadings=1, caught_up=False)
-    bench.run()
+    bench.behind = {TopicKind.USAGE}
+    bench.run(cut())
     assert bench.cycle.publishes_next
     bench.run(after=0)
     assert len(bench.ports.published) == published + 1

@@ -14,6 +14,7 @@ import pytest
 from kquota.formats.record_verifier import RecordVerifier, ReplayGuard
 from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import SigningMode
+from kquota.kafka.topic_records import TopicEvent
 from kquota.policy.decision import FallbackAction
 from kquota.policy.timestamps import format_utc
 from kquota.settings import Settings, SettingsError
@@ -28,7 +29,7 @@ from kquota.trust.signing import (
     verifier_of,
 )
 from tests.unit.guard.configured import settings_in
-from tests.unit.guard.cycles import CLUSTER, NEWS, Bench, moment, order, settings_with, state
+from tests.unit.guard.cycles import CLUSTER, NEWS, Bench, cut, moment, order, settings_with, state
 from tests.unit.trust.issuing import Authority
 from tests.unit.trust.test_authorities import Clock
 from tests.unit.trust.test_signing import NOW, ORDERS_TOPIC, TOPIC, VALID
@@ -79,10 +80,10 @@ class Fleet:
         )
         return TopicRecord(key.encode(), raw, at_ms, headers=headers, topic=topic)
 
-    def run(self, *arrivals: TopicRecord, after: float = 0.2) -> str | None:
+    def run(self, *events: TopicEvent, after: float = 0.2) -> str | None:
         """Run a cycle, the own report first."""
         own = self.record(self.own, "1", self.bench.usage(50))
-        return state(self.bench.run(own, *arrivals, after=after))
+        return state(self.bench.run(own, *events, after=after))
 
     def revoke(self, *seals: RecordSigner) -> None:
         self.listed.write_text("\n".join(seal.signer.fingerprint for seal in seals), "utf-8")
@@ -111,9 +112,9 @@ def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
     fleet.revoke(stolen)
     assert fleet.look()
     assert fleet.run() == "PAUSE"
-    fleet.bench.news = replace(fleet.bench.news, caught_up=False, rereadings=1)
-    assert fleet.run(fleet.record(stolen, "2", report)) == "PAUSE"
-    fleet.bench.news = replace(fleet.bench.news, caught_up=True)
+    fleet.bench.behind = {TopicKind.USAGE}
+    assert fleet.run(cut(), fleet.record(stolen, "2", report)) == "PAUSE"
+    fleet.bench.behind = set()
     assert fleet.run() == "PAUSE"
     renewed = fleet.seal("agent/2", "renewed")
     assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
@@ -132,8 +133,7 @@ def test_the_join_grace_excuses_no_broker_whose_report_was_revoked(fleet: Fleet,
     assert fleet.look()
     assert fleet.run() == "PAUSE"
     if restarts:  # the record is all that it finds on the topic
-        fleet.bench.news = replace(fleet.bench.news, rereadings=1)
-        assert fleet.run(full) == "PAUSE"
+        assert fleet.run(cut(), full) == "PAUSE"
     renewed = fleet.seal("agent/2", "renewed")
     assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kquota.disks.observation import Failure
+from kquota.formats.records import TopicKind
 from kquota.guard.cycle import START_PATIENCE_SECONDS
 from tests.unit.guard.cycles import CLUSTER, NEWS, Bench, arrival, order, state, volume
 
@@ -51,11 +52,11 @@ def test_the_decision_names_the_own_log_dirs_and_when_their_state_changes() -> N
 
 def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:
     bench = Bench()
-    bench.news = replace(NEWS, cluster_id=None, active_brokers=None, caught_up=False)
+    bench.news, bench.behind = replace(NEWS, cluster_id=None, active_brokers=None), {TopicKind.USAGE}
     report = bench.run(after=START_PATIENCE_SECONDS)
     assert report.decision is not None
     assert report.write_error == "the decision file is not written: the cluster's id is not known yet"
     granted = Bench(granted_for=CLUSTER)
-    granted.news = bench.news
+    granted.news, granted.behind = bench.news, bench.behind
     assert granted.run(after=START_PATIENCE_SECONDS).written
     assert granted.ports.written[-1]["cluster_id"] == CLUSTER

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,14 @@ from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
 from kquota.guard import kafka_side
 from kquota.guard.cycle_messages import REFUSED_SECONDS, CycleMessages
-from kquota.guard.kafka_side import KafkaSide, KafkaState
-from kquota.guard.orders_topic import OrdersKnowledge
+from kquota.guard.kafka_side import KafkaSide, KafkaState, ReaderState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.followed_topic import ReadTopic
 from kquota.kafka.misplaced import partition_of
 from kquota.kafka.reader import TopicReader
-from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed
+from kquota.kafka.topic_records import CaughtUp, PartitionsChanged, ReadingFailed, TopicEvent
 from kquota.policy.events import Refusal
 from kquota.policy.view import FoldResult
 from kquota.settings import Settings, SettingsError
@@ -44,7 +42,7 @@ from kquota.trust.signing import (
 )
 from tests.integration.waiting import eventually
 from tests.unit.guard.configured import settings_in
-from tests.unit.guard.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, state
+from tests.unit.guard.cycles import CLUSTER, SETTINGS, Bench, arrival, state
 from tests.unit.trust.issuing import Authority
 
 TOPIC = "__kquota_volume_usage"
@@ -255,9 +253,9 @@ def test_an_operator_whose_certificate_is_revoked_gives_no_order(
 
 
 def knowledge(authority: Authority) -> KafkaState:
-    found = KafkaState(
-        TOPIC, verifier=RecordVerifier(SigningMode.REQUIRED, TOPIC, AuthorityFile(authority.file))
-    )
+    verifier = RecordVerifier(SigningMode.REQUIRED, TOPIC, AuthorityFile(authority.file))
+    usage = ReaderState(TOPIC, TopicKind.USAGE, verifier)
+    found = KafkaState(usage, ReaderState(ORDERS_TOPIC, TopicKind.ORDERS))
     found.take(BrokerList(frozenset({1}), CLUSTER, 0.0))
     found.take(PartitionsChanged(4))
     return found
@@ -269,14 +267,14 @@ def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority
     headers = tuple(seal_of(configured(authority, "kquota://*/agent/7")).headers(key, b"{}", CLUSTER, 4))
     known.take(TopicRecord(key, b"{}", None, wrong))
     known.take(TopicRecord(key, b"{}", None, wrong, headers))
-    assert known.misplaced.sentence is None
+    assert known.usage.misplaced.sentence is None
     record = TopicRecord(key, b"{}", 3, wrong, headers, offset=1)
     assert known.take(record) is record
 
 
 @pytest.mark.parametrize("key", [b"hold", b"quarantine/7"])
 def test_an_order_in_a_partition_of_before_refuses_its_topic(authority: Authority, key: bytes) -> None:
-    known = OrdersKnowledge(ORDERS_TOPIC, verifier(authority, topic=ORDERS_TOPIC))
+    known = ReaderState(ORDERS_TOPIC, TopicKind.ORDERS, verifier(authority, topic=ORDERS_TOPIC))
     known.take(PartitionsChanged(4))
     known.take(misplaced(authority, "operator/jane", key, ORDERS_TOPIC))
     assert "partitions were added" in str(known.misplaced.sentence)
@@ -287,7 +285,7 @@ def test_a_record_of_an_agent_in_a_partition_of_before_refuses_no_topic(
 ) -> None:
     known = knowledge(authority)
     known.take(misplaced(authority, "agent/7", b"7", TOPIC))
-    assert known.misplaced.sentence is None
+    assert known.usage.misplaced.sentence is None
 
 
 def misplaced(authority: Authority, writer: str, key: bytes, topic: str) -> TopicRecord:
@@ -347,17 +345,18 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
             for record in (genuine(), *(forged(5 * number + n) for n in range(5)), forged(5)):
                 side.inbox.put(record)
         side.inbox.put(CaughtUp(245))
-        cycles = []
-        while not side.knowledge.caught_up:
-            before = len(verified)
-            cycles.append([is_genuine(one) for one in side.gather(0)])
+        cycles, gathered = [], list[TopicEvent]()
+        while CaughtUp(245) not in gathered:
+            before, gathered = len(verified), side.gather(0)
+            cycles.append([is_genuine(one) for one in gathered if isinstance(one, TopicRecord)])
             assert len(verified) - before <= 10
         assert [known for cycle in cycles for known in cycle] == ([True] + 6 * [False]) * 35
         assert len(verified) == 1 + 5 * 35
         for _ in range(100):
             side.inbox.put(genuine())
             side.inbox.put(forged(5))
-        assert [is_genuine(one) for one in side.gather(0)] == [True, False] * 100, "what is known costs none"
+        known = [is_genuine(one) for one in side.gather(0) if isinstance(one, TopicRecord)]
+        assert known == [True, False] * 100, "what is known costs none"
     finally:
         side.close()
 
@@ -396,7 +395,7 @@ def test_its_own_record_is_not_answered_where_it_is_refused_itself(authority: Au
 
 def test_refused_records_of_a_backlog_are_counted_and_no_news(authority: Authority) -> None:
     bench = signed_bench(authority)
-    bench.news = replace(NEWS, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     report = bench.run(arrival(2, bench.usage(50)))
     assert report.fold.refusals == {"unsigned": 1}
     assert report.fold.refused == []
@@ -408,11 +407,10 @@ def test_what_counted_unsigned_is_forgotten_after_a_reload_that_requires_signatu
     bench = Bench()
     bench.run(arrival(9, bench.usage(5)))
     assert state(bench.settle()) == "PAUSE", "the verdict of a broker that is not there"
-    bench.news = replace(NEWS, caught_up=False)
+    bench.behind = {TopicKind.USAGE}
     bench.cycle.configure(required(), bench.ports, verifier(authority, SigningMode.ACCEPT))
     assert state(bench.run()) == "PAUSE"
-    bench.news = NEWS
-    bench.echoes = True
+    bench.behind, bench.echoes = set(), True
     assert state(bench.settle()) == "OPEN"
 
 
