@@ -47,13 +47,8 @@ public final class Admission {
             return true;
         }
         Budget now = inForce.budget;
-        if (claim.ask(nanos)) {
-            appeared.add(claim);
-        }
         double turn = now.turn(nanos);
-        if (!claim.isPlaced() && nanos - begunNanos >= BEGINNING_NANOS) {
-            claim.place(turn, 0);
-        }
+        ask(claim, turn, nanos);
         double bytes = claim.requestBytes(now.usualBytes());
         // Without a place it is not its turn: nothing compares with not-a-number.
         double due = claim.due();
@@ -63,6 +58,24 @@ public final class Admission {
         }
         claim.refuse();
         return false;
+    }
+
+    /** A request of this client is refused for another reason than its turn: it waits for the turn like those that are refused for it. */
+    public void waits(Claim claim, long nanos) {
+        Plan inForce = plan;
+        if (inForce != null) {
+            ask(claim, inForce.budget.turn(nanos), nanos);
+            claim.refuse();
+        }
+    }
+
+    private void ask(Claim claim, double turn, long nanos) {
+        if (claim.ask(nanos)) {
+            appeared.add(claim);
+        }
+        if (!claim.isPlaced() && nanos - begunNanos >= BEGINNING_NANOS) {
+            claim.place(turn, 0);
+        }
     }
 
     private boolean promise(double allowed, long landed, double bytes) {

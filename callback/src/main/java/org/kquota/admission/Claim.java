@@ -86,7 +86,8 @@ public final class Claim {
         refused = true;
     }
 
-    boolean isRefused() {
+    /** Whether its last request was refused, so that it waits for its turn. */
+    public boolean isRefused() {
         return refused;
     }
 

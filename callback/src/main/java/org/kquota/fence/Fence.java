@@ -127,9 +127,7 @@ public final class Fence {
             || !underWay.refuses(request.connectionId(), written(actions, results), nanoTime.getAsLong())) {
             return null;
         }
-        account(context);
-        refusals.increment();
-        return BEHIND;
+        return held(context, BEHIND);
     }
 
     /** Once in a while, not on request threads. */
@@ -152,6 +150,7 @@ public final class Fence {
         if (isOpen && !thresholds.gate().isClosedForSome()) {
             return behind(context, actions, results);
         }
+        // Among the topics that it would write to, the worst factor decides.
         double worst = 1;
         for (int i = 0; i < actions.size(); i++) {
             Action action = actions.get(i);
@@ -167,10 +166,17 @@ public final class Fence {
             }
             worst = Math.min(worst, factor);
         }
-        if (worst == 1) {
-            return behind(context, actions, results);
+        TagSet tagSet = worst < 1 && quotas.admission().inForce() ? quotas.admitted(context.principal(), context.clientId(), worst) : null;
+        // Before its turn is asked for: it may have come since the earlier request was refused.
+        String behind = behind(context, actions, results);
+        if (tagSet == null) {
+            return behind;
         }
-        return mustWait(context, worst) ? throttled(context) : null;
+        if (behind != null) {
+            quotas.admission().waits(tagSet.claim(), nanoTime.getAsLong());
+            return behind;
+        }
+        return quotas.admission().admits(tagSet.claim(), worst, nanoTime.getAsLong()) ? null : held(context, THROTTLED);
     }
 
     /** The topics of clients that it would append to. */
@@ -197,19 +203,10 @@ public final class Fence {
         return decision.names(topic) ? "kquota: topic " + topic + " is on a disk that is too full; producers to it are paused" : PAUSED;
     }
 
-    /** Whether it is not this request's turn; the worst factor among the topics that it would write to decides. */
-    private boolean mustWait(AuthorizableRequestContext context, double factor) {
-        if (!quotas.admission().inForce()) {
-            return false;
-        }
-        TagSet tagSet = quotas.admitted(context.principal(), context.clientId(), factor);
-        return tagSet != null && !quotas.admission().admits(tagSet.claim(), factor, nanoTime.getAsLong());
-    }
-
-    private String throttled(AuthorizableRequestContext context) {
+    private String held(AuthorizableRequestContext context, String refusal) {
         account(context);
         refusals.increment();
-        return THROTTLED;
+        return refusal;
     }
 
     private void account(AuthorizableRequestContext context) {

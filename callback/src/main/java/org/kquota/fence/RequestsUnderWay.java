@@ -34,7 +34,8 @@ final class RequestsUnderWay {
 
     /** A request on this connection is refused, for a reason of its own. */
     void refused(String connection, Set<String> topics, long nanos) {
-        byConnection.put(connection, new Refused(topics, nanos, nanos));
+        Refused before = byConnection.get(connection);
+        byConnection.put(connection, new Refused(before == null || before.isOver(nanos) ? topics : union(before.topics, topics), nanos, nanos));
         any = true;
     }
 
@@ -44,10 +45,14 @@ final class RequestsUnderWay {
         if (refused == null || refused.isOver(nanos) || topics.stream().noneMatch(refused.topics::contains)) {
             return false;
         }
-        Set<String> all = new HashSet<>(refused.topics);
-        all.addAll(topics);
-        byConnection.put(connection, new Refused(all, refused.beganNanos, nanos));
+        byConnection.put(connection, new Refused(union(refused.topics, topics), refused.beganNanos, nanos));
         return true;
+    }
+
+    private static Set<String> union(Set<String> some, Set<String> others) {
+        Set<String> all = new HashSet<>(some);
+        all.addAll(others);
+        return all;
     }
 
     /** Of how many connections it knows. */

@@ -96,4 +96,17 @@ class AdmissionTurnsTest {
         landed = 450_000;
         assertEquals(0, admitted(300, now).size(), "what lands meanwhile counts");
     }
+
+    /** A request that is kept out for another reason is promised nothing, and its client queues all the same. */
+    @Test
+    void whoWaitsForAnotherReasonHasATurnAndIsAwaited() {
+        Claim claim = claim();
+        admission.waits(claim, BEGUN);
+        assertFalse(claim.isRefused() || claim.isPlaced(), "nothing is in force");
+        plan(BEGUN);
+        admission.waits(claim, BEGUN + SECOND);
+        assertTrue(claim.isRefused() && claim.isPlaced());
+        plan(BEGUN + SECOND);
+        assertEquals(54, admitted(300, BEGUN + SECOND + SECOND / 10).size(), "of 0.55 MB, room is kept for one request of it");
+    }
 }

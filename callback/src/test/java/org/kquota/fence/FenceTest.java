@@ -40,6 +40,7 @@ import org.kquota.group.GroupsBuilder;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
+import org.kquota.quota.TagSet;
 import org.kquota.quota.Tags;
 import org.kquota.threshold.BytesIn;
 import org.kquota.threshold.Thresholds;
@@ -233,6 +234,34 @@ class FenceTest {
         assertEquals(2, fence.refusals());
         quotas.admission().end();
         assertNull(refusal(ALICE, WRITE), "the governor holds producers then");
+    }
+
+    /** Between the two the turn may have come, and the records of the second would stand before those of the first. */
+    @Test
+    void inThrottleARequestBehindARefusedOneIsRefusedAlthoughItIsItsTurn() throws IOException {
+        fence(State.THROTTLE, false);
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, nanos - 60_000_000_000L);
+        landed = 50_000_000;
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, nanos);
+        assertTrue(refusal(on("one", "alice"), WRITE).contains("has to wait"));
+        landed = 0;
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, nanos);
+        assertEquals("kquota: an earlier request of this connection was refused, and its records come first", refusal(on("one", "alice"), WRITE));
+        assertEquals(2, fence.refusals());
+        assertNull(refusal(on("two", "alice"), WRITE), "it is its turn");
+        nanos += 61_000_000L;
+        assertNull(refusal(on("one", "alice"), WRITE));
+    }
+
+    @Test
+    void whoStandsBehindARefusedRequestWaitsForItsTurnLikeOthers() throws IOException {
+        fence(State.PAUSE, false);
+        assertNotNull(refusal(on("one", "alice"), WRITE));
+        quotas.decision().publish(decided(State.THROTTLE));
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, nanos);
+        assertTrue(refusal(on("one", "alice"), WRITE).contains("come first"));
+        TagSet tagSet = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().findFirst().orElseThrow();
+        assertTrue(tagSet.claim().isRefused(), "it is waited for");
     }
 
     private void publish(Map<String, Double> topics, double others, Mode mode) {

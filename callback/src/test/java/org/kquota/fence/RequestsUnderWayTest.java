@@ -61,6 +61,15 @@ class RequestsUnderWayTest {
     }
 
     @Test
+    void anotherRefusalDoesNotForgetTheTopicsOfTheOneBefore() {
+        refuse(0, "orders");
+        refuse(10, "clicks");
+        assertTrue(refuses("one", 20, "orders"));
+        refuse(100, "payments");
+        assertFalse(refuses("one", 110, "orders"), "its client has waited since");
+    }
+
+    @Test
     void whatIsOverIsForgotten() {
         refuse(0, "orders");
         underWay.keep(T + 900 * MS);
