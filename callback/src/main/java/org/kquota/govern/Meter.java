@@ -175,9 +175,9 @@ final class Meter {
         requestsBefore = requestsNow;
         requests.add(came, seconds);
         double arrived = seen && came > 0 ? arrivedBytes(now, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
-        if (came > 0 && filledSeconds >= windowSeconds) {
+        if (came > 0) {
             requestBeforeLast = requestLast;
-            requestLast = Math.min((now - observed) * windowSeconds / came, requestMaxBytes);
+            requestLast = Math.min(broughtEach(now, came), requestMaxBytes);
             arrivedLast = Math.max(0, requestLast * came);
         }
         double usual = isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now));
@@ -189,6 +189,17 @@ final class Meter {
         quiet = !isPool && now == 0 && requests.inWindow() == 0 && arrivals.get() == 0;
         // Kafka's rate of a young client jumps, whatever came.
         return filledSeconds < windowSeconds ? usual : arrived;
+    }
+
+    /**
+     * The mean size of the requests that came since the last look. Until the window is full, all that came is in it, and the broker's rate jumps up by one second's
+     * part of it at most: the rest of a rise is theirs, and so is their mean. A client that waits for longer than the window is young each time.
+     */
+    private double broughtEach(double rateNow, long came) {
+        if (filledSeconds >= windowSeconds) {
+            return (rateNow - observed) * windowSeconds / came;
+        }
+        return Math.max(usualRequestBytes(rateNow), (rateNow - observed * (1 + 1 / windowSeconds)) * windowSeconds / came);
     }
 
     /** The usual size of its requests, bytes. */

@@ -78,6 +78,30 @@ class MeterTest {
         assertEquals(REQUEST_MAX, meter.requestBytesLately(), EXACT, "as large as requests are as a rule, at most");
     }
 
+    /** Where a round is longer than the window, nothing of a client is left in it when its next request comes. */
+    @Test
+    void ofAClientThatComesLessOftenThanOnceAWindowTheSizeIsThatOfItsLastRequests() {
+        observe(0.1, 1, 1_000);
+        assertEquals(10_000, meter.requestBytesLately(), EXACT);
+        observe(11, 0, 0);
+        assertEquals(10_000, meter.requestBytesLately(), EXACT, "it is not forgotten");
+        meter.takeArrived();
+        observe(2, 1, 13_000);
+        assertEquals(130_000, meter.requestBytesLately(), EXACT, "it has grown while it waited");
+        assertEquals(130_000, meter.takeArrived(), EXACT);
+    }
+
+    @Test
+    void ofAYoungClientTheSizeIsLearntFromItsFirstRequestsAndNotFromJumpsOfItsRate() {
+        observe(1, 10, 1_000);
+        assertEquals(1_000, meter.requestBytesLately(), EXACT);
+        observe(0.1, 1, 1_200);
+        assertEquals(1_200 * WINDOW / 11, meter.requestBytesLately(), EXACT, "1,000 of the rise may be a jump");
+        observe(0.1, 1, 3_320);
+        assertEquals(20_000, meter.requestBytesLately(), EXACT, "more than a jump");
+        assertEquals(20_000, meter.takeArrived(), EXACT);
+    }
+
     @Test
     void theBaselineIsAMovingAverage() {
         assertEquals(0, meter.baseline());
