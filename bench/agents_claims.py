@@ -86,8 +86,7 @@ def agents(costs: list[AgentCost]) -> Iterator[Claim]:
         yield Claim(
             "an agent with its probe process takes at most 60 MiB of memory",
             memory, "<=", 60 * 2**20, f"at most {memory / 2**20:.0f} MiB of {len(costs)} agents",
-            "most of it belongs to the interpreter, and to pydantic-settings and confluent-kafka with their "
-            "imports",
+            "most of it belongs to the interpreter, pydantic-settings and confluent-kafka",
             "read the configuration in a process that ends, and pass on the result",
         )  # fmt: skip
         yield Claim(

@@ -41,10 +41,10 @@ _REAL_BROKER_RATIO = 1.5
 SMALLEST_AIMED_FACTOR = 0.3
 _MUTE_CAUSE = "a mute is longer than D in proportion to how much larger its first requests were than expected"
 _RETRY = (
-    "a held client is back at its next retry, for which it waits up to 1.2 s (retry.backoff.max.ms with its "
-    "jitter); other work on the machine causes the rest"
+    "a held client is back at its next retry, after up to 1.2 s (retry.backoff.max.ms with its jitter); "
+    "other work on the machine causes the rest"
 )
-_SOONER_RETRY = "set a smaller retry.backoff.max.ms in the client; a broker can't wake a client that waits"
+_SOONER_RETRY = "set a smaller retry.backoff.max.ms in the client"
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -141,8 +141,7 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
     yield from each(
         f"{title}: no client is silent for longer than 1.5 s",
         large, lambda change: change.longest_silence_seconds, 1.5, "s", str,
-        "limits act on whole requests and whole windows: a connection over its limit waits for the mute that "
-        "began when it crossed the limit",
+        "limits act on whole requests and windows: a connection over its limit waits until its mute ends",
         SMALLER_REQUESTS,
     )  # fmt: skip
     yield from each(
@@ -161,9 +160,9 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
             yield Claim(
                 f"{name}: mean rate within {_NEAR:.0%} of the target",
                 met, "==", len(rated), f"{met} of {len(rated)}; worst {worst:.2f} ({change})",
-                "limits act on whole windows and whole requests: producers meet a small target in bursts and "
+                "limits act on whole windows and requests: producers meet a small target in bursts and "
                 "silences, and mutes of at most D can't hold a rate below C·s / D",
-                f"{SMALLER_REQUESTS}; or a longer D, for longer silences",
+                f"{SMALLER_REQUESTS}, or a longer D",
             )  # fmt: skip
 
 
@@ -239,7 +238,7 @@ def _impatient(entries: list[Impatient]) -> Iterator[Claim]:
             refused[worst] / taken, "<=", bound,
             f"{refused[worst]:.1f} µs in {worst}, {taken:.1f} µs in OPEN",
             "Kafka meters each client that a callback names; a stock broker without quotas meters none",
-            "a retry.backoff.ms in the clients: without one each of them asks as fast as it is answered",
+            "set a retry.backoff.ms in the clients",
             asserted,
         )  # fmt: skip
 

@@ -43,7 +43,7 @@ def shown(*figures: object, machine: str = "a machine") -> str:
 
 def test_a_pause_that_began_with_nothing_flowing_does_not_count() -> None:
     still = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
-    assert "| peer | Java | 5 s | 1 | 0 | 40.0%, 40.0% | 30.0 MB | -, - | 0 |" in shown(PEER, still)
+    assert "| peer | Java | 5 | 1 | 0 | 40.0%, 40.0% | 30.0 MB | -, - | 0 |" in shown(PEER, still)
     assert "| peer |" not in shown(still).split("## PAUSE")[1]
 
 
@@ -51,8 +51,8 @@ def test_pauses_of_a_kind_are_shown_by_their_median_and_their_worst() -> None:
     longer = (replace(FENCE, seconds=seconds, resumed_seconds=(seconds,)) for seconds in (30.0, 60.0, 120.0))
     open_door = replace(FENCE, landed_bytes=60_000_000, resumed_seconds=(0.4,), failed_records=3)
     text = shown(FENCE, open_door, *longer)
-    assert "| fence | Java | 5 s | 2 | 1 | 30.5%, 60.0% | 0.0 MB | 0.6, 0.8 | 3 |" in text
-    assert "| fence | Java | 30 to 120 s | 3 | 0 | 0.1%, 0.2% | 0.0 MB | 60.0, 120.0 | 0 |" in text
+    assert "| fence | Java | 5 | 2 | 1 | 30.5%, 60.0% | 0.0 MB | 0.6, 0.8 | 3 |" in text
+    assert "| fence | Java | 30 to 120 | 3 | 0 | 0.1%, 0.2% | 0.0 MB | 60.0, 120.0 | 0 |" in text
 
 
 def test_changes_of_the_factor_are_shown_by_what_is_nearest_and_furthest_from_the_target() -> None:
