@@ -1,4 +1,4 @@
-"""The inputs of a cycle beside the events of our topics: the moment, and news of the cluster."""
+"""The inputs of a cycle, other than the events of our topics: the moment, and news of the cluster."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class KafkaState:
         return self.usage, self.orders
 
     def take(self, event: KafkaEvent) -> TopicEvent | None:
-        """Take in one event; return it if it tells what the usage or orders topic contains."""
+        """Take in one event; return it if it shows what the usage or orders topic contains."""
         if isinstance(event, TopicRecord | ReaderEvent):
             self._take_of_reader(event)
             return event if isinstance(event, TopicEvent) else None

@@ -49,13 +49,13 @@ class TopicState:
 
     @property
     def restarts(self) -> bool:
-        """Whether the topic begins anew with what ``fold`` has not yet taken in."""
+        """Whether the topic begins again with what ``fold`` has not yet taken in."""
         return any(isinstance(event, TopicRestarted) for event in self._waiting)
 
     def configure(
         self, future_tolerance: timedelta, verifier: RecordVerifier | None, *, forget: bool
     ) -> None:
-        """Go on with other settings, and another reader, which begins anew."""
+        """Go on with other settings, and another reader, which begins again."""
         self.replay.configure(future_tolerance, verifier)
         self._waiting.clear()
         self._begin_again(same_topic=True, forget=forget)

@@ -1,4 +1,4 @@
-"""What the readers hand over, taken in by a cycle in its order."""
+"""A cycle takes in the readers' events in their order."""
 
 from __future__ import annotations
 
