@@ -31,6 +31,7 @@ _WORDS = {
     Outlook.PERHAPS: "perhaps",
     Outlook.NOT_FILLING: figures.NONE,
     Outlook.UNKNOWN: "unknown",
+    Outlook.UNKNOWN_LIMIT: "no limit known",
 }
 
 

@@ -90,10 +90,10 @@ def interval(
 def within_disk(
     crests: Floats, usual_errors: Floats, spread: Spread, capacity_bytes: float, share: float = 0.8
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the crests of days to come and the bounds of their `interval`: none is higher than the disk."""
+    """Return the crests of days to come and the bounds of their `interval`, between nothing and the disk."""
     low, high = interval(crests, usual_errors, spread, share)
     return (
-        np.minimum(crests, capacity_bytes),
-        np.minimum(low, capacity_bytes),
-        np.minimum(high, capacity_bytes),
+        np.clip(crests, 0, capacity_bytes),
+        np.clip(low, 0, capacity_bytes),
+        np.clip(high, 0, capacity_bytes),
     )

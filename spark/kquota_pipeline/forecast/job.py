@@ -171,17 +171,25 @@ def _frame(rows: Iterable[Mapping[str, object]], schema: StructType) -> pd.DataF
     return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
 
 
+def _known(value: Any) -> Any:
+    """Return a value of a frame of pandas, where a number that is missing is NaN; None if it is missing."""
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+
+
 def _finished(row: Mapping[Hashable, Any], spread: Spread) -> dict[str, object]:
     crests, usual = row["crest_bytes"], row["usual_error_bytes"]
-    found = {name: None if pd.api.types.is_scalar(row[name]) and pd.isna(row[name]) else row[name]
-             for name in _VOLUME_FIELDS}  # fmt: skip
+    found = {name: _known(row[name]) for name in _VOLUME_FIELDS}
     if crests is not None:
         # How likely a crest above the disk would be says how soon a limit is reached.
         shown = within_disk(crests, usual, spread, row["capacity_bytes"])
         found["crest_bytes"], found["low_bytes"], found["high_bytes"] = shown
     for limit in LIMITS:
-        limit_bytes = float(row[f"{limit}_bytes"])
-        reached = None if crests is None else reached_by_day(crests, usual, spread, limit_bytes)
+        limit_bytes = _known(row[f"{limit}_bytes"])
+        reached = (
+            None
+            if crests is None or limit_bytes is None
+            else reached_by_day(crests, usual, spread, limit_bytes)
+        )
         now = outlook(reached, float(row["consumed_bytes"]), limit_bytes)
         found[f"{limit}_outlook"] = now.value
         if reached is None:

@@ -27,6 +27,7 @@ class Outlook(StrEnum):
     PERHAPS = "perhaps filling"
     NOT_FILLING = "not filling"
     UNKNOWN = "too little history"
+    UNKNOWN_LIMIT = "limit of an unknown type"
 
 
 def reached_by_day(crests: Floats, usual_errors: Floats, spread: Spread, limit_bytes: float) -> Floats:
@@ -61,10 +62,12 @@ def days_until(reached: Floats, probability: float = LIKELY) -> float | None:
     return day + (min(max((probability - before) / rise, 0.0), 1.0) if rise > 0 else 0.0)
 
 
-def outlook(reached: Floats | None, now_bytes: float, limit_bytes: float) -> Outlook:
+def outlook(reached: Floats | None, now_bytes: float, limit_bytes: float | None) -> Outlook:
     """Return in a word what to expect: `filling` is likely within the days of `reached`, `perhaps filling`
-    possible.
+    possible. A limit is None if its type is not one of kquota.policy.limits.LimitType.
     """
+    if limit_bytes is None:
+        return Outlook.UNKNOWN_LIMIT
     if now_bytes >= limit_bytes:
         return Outlook.OVER
     if reached is None:

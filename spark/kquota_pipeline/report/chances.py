@@ -18,7 +18,7 @@ _SOON_DAYS, _LAST_DAYS = 7, WITHIN_DAYS[-1]
 
 def chances(row: Row, limit: str) -> str:
     """Return two probabilities that a limit is reached: soon, and later; or why there is none."""
-    if row[f"{limit}_outlook"] in {Outlook.OVER, Outlook.UNKNOWN}:
+    if row[f"{limit}_outlook"] in {Outlook.OVER, Outlook.UNKNOWN, Outlook.UNKNOWN_LIMIT}:
         return str(row[f"{limit}_outlook"])
     found = [(days, row[f"{limit}_within_{days}d"]) for days in WITHIN_DAYS]
     if found[-1][1] < _RARE:
@@ -68,6 +68,8 @@ def advice(row: Row) -> str:
         if comes_below(row):
             return f"Wait: {figures.size(row['leaving_1d_bytes'])} leave by themselves within a day"
         return f"Make room: kquota relief on broker {broker}"
+    if row["soft_outlook"] == Outlook.UNKNOWN_LIMIT:
+        return f"Upgrade the pipeline: broker {broker} has a type of limit that it does not know"
     if row["soft_outlook"] == Outlook.UNKNOWN:
         return "Wait for two days of history"
     if row[f"soft_within_{_SOON_DAYS}d"] >= LIKELY:

@@ -36,12 +36,14 @@ def tiles(cluster: Cluster) -> Markup:
         over = sum(row["soft_outlook"] == Outlook.OVER for row in rows)
         filling = sum(row["soft_outlook"] == Outlook.FILLING for row in rows)
         unknown = sum(row["soft_outlook"] == Outlook.UNKNOWN for row in rows)
+        without_limit = sum(row["soft_outlook"] == Outlook.UNKNOWN_LIMIT for row in rows)
         found.append(
             _tile(
                 "Volumes",
                 f"{over} over, {filling} filling",
                 f"of {len(rows)}; at the soft limit now, or likely within thirty days"
-                + (f"; {unknown} with too little history" if unknown else ""),
+                + (f"; {unknown} with too little history" if unknown else "")
+                + (f"; {without_limit} with a limit of an unknown type" if without_limit else ""),
             )
         )
     seconds = {"OPEN": 0.0, "THROTTLE": 0.0, "PAUSE": 0.0}
@@ -85,6 +87,8 @@ def _silent(brokers: Sequence[Mapping[str, Any]]) -> list[Markup]:
 def title(first: Mapping[str, Any]) -> str:
     """Return what the first volume of a cluster is first in; they are in the order of report.model."""
     outlook = first["soft_outlook"]
+    if outlook == Outlook.UNKNOWN_LIMIT:
+        return "Its limit is of an unknown type"
     if outlook == Outlook.UNKNOWN:
         return "Fullest, and no forecast yet"
     return "Most likely to fill" if outlook == Outlook.NOT_FILLING else "Fills first"
@@ -96,7 +100,12 @@ def _tile(name: str, figure: str, note: str | None = None, *, bad: bool = False)
 
 
 def _ratio(row: Mapping[str, Any]) -> float:
-    return float(row["consumed_bytes"] / max(row["capacity_bytes"], 1))
+    return _share(row["consumed_bytes"], row)
+
+
+def _share(consumed_bytes: float, row: Mapping[str, Any]) -> float:
+    """Return a consumption as a share of the capacity. A file system may say that it has none."""
+    return float(consumed_bytes / max(row["capacity_bytes"], 1))
 
 
 def _used(row: Mapping[str, Any]) -> str:
@@ -126,12 +135,12 @@ def usage(cluster: Cluster) -> Markup:
         row = rows[series["broker_id"], series["volume_name"]]
         if len(series["points"]) < 2:
             continue
-        capacity = row["capacity_bytes"]
+        soft, hard = row["soft_bytes"], row["hard_bytes"]
         plot = plots.UsagePlot(
             title=f"Usage of {volume_name(row)}",
             points=[(at, ratio) for at, ratio in series["points"]],
-            soft_ratio=row["soft_bytes"] / capacity,
-            hard_ratio=row["hard_bytes"] / capacity,
+            soft_ratio=None if soft is None else _share(soft, row),
+            hard_ratio=None if hard is None else _share(hard, row),
             band=_band(row),
         )
         text = f"soft limit: {chances(row, 'soft')}; hard limit: {chances(row, 'hard')}"
@@ -161,13 +170,12 @@ def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
     """Return (epoch seconds, low, middle, high) from now on, as shares of the capacity."""
     if row["crest_bytes"] is None:
         return []
-    capacity = row["capacity_bytes"]
-    now = row["consumed_bytes"] / capacity
+    now = _ratio(row)
     band = [(row["hour"] * 3600.0, now, now, now)]
     for day in range(_AHEAD_DAYS):
         # A crest is anywhere in its day.
         at = (row["hour"] + 24 * day + 12) * 3600.0
-        band.append((at, *(row[f"{name}_bytes"][day] / capacity for name in ("low", "crest", "high"))))
+        band.append((at, *(_share(row[f"{name}_bytes"][day], row) for name in ("low", "crest", "high"))))
     return band
 
 
@@ -179,7 +187,7 @@ def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
             f"{figures.size(row['consumed_bytes'])} of {figures.size(row['capacity_bytes'])}",
             figures.NONE
             if row["crest_bytes"] is None
-            else figures.percent(row["crest_bytes"][6] / max(row["capacity_bytes"], 1)),
+            else figures.percent(_share(row["crest_bytes"][6], row)),
             _date(row),
             chances(row, "soft"),
             chances(row, "hard"),

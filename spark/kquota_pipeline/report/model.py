@@ -153,10 +153,12 @@ def _ordered(outcomes: Sequence[Row], policies: Sequence[Policy], tried: Sequenc
 
 
 def urgency(row: Row) -> tuple[bool, bool, float, float, float]:
-    """Order volumes: over the soft limit, then with a day on which they reach it, the first one first; then
-    by how likely they do within a month, and by how full they are; those without a forecast are last.
+    """Order volumes: over the soft limit or with one that is not known, then with a day on which they reach
+    it, the first one first; then by how likely they do within a month, and by how full they are; those
+    without a forecast are last.
     """
-    over, unknown = (row.soft_outlook == one for one in (Outlook.OVER, Outlook.UNKNOWN))
+    over = row.soft_outlook in {Outlook.OVER, Outlook.UNKNOWN_LIMIT}
+    unknown = row.soft_outlook == Outlook.UNKNOWN
     day = math.inf if row.soft_days is None else row.soft_days
     return (
         not over,

@@ -19,14 +19,14 @@ _STATES = ("OPEN", "THROTTLE", "PAUSE")
 
 @dataclass(frozen=True, slots=True)
 class UsagePlot:
-    """One volume: (epoch seconds, ratio) so far, limits as ratios, and the forecast as (seconds, low,
-    middle, high).
+    """One volume: (epoch seconds, ratio) so far, limits as ratios (None if not known), and the forecast as
+    (seconds, low, middle, high).
     """
 
     title: str
     points: Sequence[tuple[float, float]]
-    soft_ratio: float
-    hard_ratio: float
+    soft_ratio: float | None
+    hard_ratio: float | None
     band: Sequence[tuple[float, float, float, float]]
 
 
@@ -52,7 +52,9 @@ class _Axes:
 
 def usage(plot: UsagePlot, height: int = 170) -> Markup:
     """Return one volume's usage in percent of its capacity, with its limits and the forecast's band."""
-    ratios = [ratio for _, ratio in plot.points] + [plot.soft_ratio]
+    ratios = [ratio for _, ratio in plot.points]
+    if plot.soft_ratio is not None:
+        ratios.append(plot.soft_ratio)
     low = max(0.0, min(ratios) - 0.05)
     low = int(low * 10) / 10
     start = plot.points[0][0]
@@ -69,7 +71,7 @@ def usage(plot: UsagePlot, height: int = 170) -> Markup:
             )
         )
     for name, ratio in (("soft", plot.soft_ratio), ("hard", plot.hard_ratio)):
-        if low < ratio <= 1:
+        if ratio is not None and low < ratio <= 1:
             y = axes.y(ratio)
             parts.append(element("line", x1=_LEFT, x2=WIDTH - _RIGHT, y1=y, y2=y, class_=f"limit {name}"))
             parts.append(element("text", name, x=_LEFT + 4, y=y - 3, class_=f"label {name}"))

@@ -133,6 +133,15 @@ def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
         row | {"broker_id": 2, "volume_name": "moved", "volume_id": "z"} for row in usage_rows(volumes[1])
     ]
     usage = usage.union(rows(spark, USAGE, before[: len(before) // 3]))
+    # A newer agent's type of limit, and a file system that says it has no bytes.
+    strange = [
+        row | {"volume_name": "strange", "soft_limit_type": "FreeBlocks"} for row in usage_rows(volumes[1])
+    ]
+    empty = [
+        row | {"volume_name": "empty", "capacity_bytes": 0, "consumed_bytes": 0}
+        for row in usage_rows(volumes[1])
+    ]
+    usage = usage.union(rows(spark, USAGE, [*strange, *empty]))
     seen = topic_rows(volumes[0].name, looks), expiry_rows(volumes[0].name, looks)
     topics = rows(spark, TOPICS, [*seen[0], *elsewhere(seen[0], volumes[0])])
     expiry = rows(spark, EXPIRY, [*seen[1], *elsewhere(seen[1], volumes[0])])
@@ -142,7 +151,7 @@ def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
 def test_every_volume_of_the_last_day_has_a_row_with_all_columns(
     found: dict[str, Row], volumes: list[MadeVolume]
 ) -> None:
-    assert set(found) == {*(volume.name for volume in volumes), "moved"}
+    assert set(found) == {*(volume.name for volume in volumes), "moved", "strange", "empty"}
     assert list(found["short"].asDict()) == FORECAST.fieldNames()
     assert [found[volume.name].basis for volume in volumes] == [Basis.EXPIRY, Basis.USAGE, None]
     short = found["short"]
@@ -178,6 +187,18 @@ def test_a_disk_that_went_on_elsewhere_has_its_whole_history(
     assert moved == stayed
 
 
+def test_a_limit_of_an_unknown_type_is_not_taken_for_one_that_is_far_away(found: dict[str, Row]) -> None:
+    strange, plain = found["strange"], found["plain"]
+    assert (strange.soft_outlook, strange.soft_bytes) == ("limit of an unknown type", None)
+    assert (strange.soft_days, strange.soft_within_30d) == (None, None)
+    assert strange.crest_bytes == pytest.approx(plain.crest_bytes, rel=0.02)
+    assert (strange.hard_outlook, strange.hard_within_30d) == (plain.hard_outlook, plain.hard_within_30d)
+
+
+def test_a_volume_without_bytes_has_a_row_and_no_forecast(found: dict[str, Row]) -> None:
+    assert (found["empty"].capacity_bytes, found["empty"].basis) == (0, None)
+
+
 def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found: dict[str, Row]) -> None:
     for row in found.values():
         if row.basis is None:
@@ -185,11 +206,15 @@ def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found
         low, crest, high = (np.array(row[f"{name}_bytes"]) for name in ("low", "crest", "high"))
         assert (low <= crest).all()
         assert (crest <= high).all()
+        assert low.min() >= 0
         for limit in ("soft", "hard"):
+            if row[f"{limit}_bytes"] is None:
+                continue
             chances = [row[f"{limit}_within_{days}d"] for days in WITHIN_DAYS]
             assert chances == sorted(chances)
             assert (chances[-1] >= 0.5) == (row[f"{limit}_days"] is not None)
-        assert row.hard_within_30d <= row.soft_within_30d
+        if row.soft_bytes is not None:
+            assert row.hard_within_30d <= row.soft_within_30d
 
 
 def test_no_crest_is_foretold_to_be_higher_than_the_disk_and_its_limit_is_reached_all_the_same() -> None:
@@ -206,3 +231,18 @@ def test_no_crest_is_foretold_to_be_higher_than_the_disk_and_its_limit_is_reache
     for name in ("crest_bytes", "low_bytes", "high_bytes"):
         assert np.asarray(found[name]).tolist() == [1000.0] * 30
     assert found["hard_within_30d"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_no_bound_of_a_forecast_is_below_nothing() -> None:
+    row: dict[Hashable, object] = dict.fromkeys(FORECAST.fieldNames())
+    row |= {
+        "crest_bytes": np.full(30, 50.0),
+        "usual_error_bytes": np.full(30, 100.0),
+        "capacity_bytes": 1000,
+        "consumed_bytes": 50,
+        "soft_bytes": 800.0,
+        "hard_bytes": float("nan"),
+    }
+    found = _finished(row, USUAL)
+    assert np.asarray(found["low_bytes"]).tolist() == [0.0] * 30
+    assert (found["hard_bytes"], found["hard_outlook"]) == (None, "limit of an unknown type")

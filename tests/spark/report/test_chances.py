@@ -8,7 +8,7 @@ from pyspark.sql import Row
 
 from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
 from kquota_pipeline.report.chances import advice, chances, who
-from kquota_pipeline.report.forecasts import title
+from kquota_pipeline.report.forecasts import title, usage
 from kquota_pipeline.report.model import urgency
 
 
@@ -36,7 +36,8 @@ def test_two_probabilities_say_when_it_is_possible_and_when_almost_sure() -> Non
     assert words(chances(row(0.9, 1, 1, 1, 1, 1), "soft")) == "90 % within 1 day"
     assert words(chances(row(0, 0, 0.01, 0.05, 0.1, 0.12), "soft")) == "12 % within 30 days"
     assert words(chances(row(0, 0, 0, 0, 0, 0.004), "soft")) == "less than 1 % within 30 days"
-    assert chances(row(outlook="too little history"), "soft") == "too little history"
+    for unknown in ("too little history", "limit of an unknown type"):
+        assert chances(row(outlook=unknown), "soft") == unknown
     assert chances(row(1, 1, 1, 1, 1, 1, outlook="over the limit"), "soft") == "over the limit"
 
 
@@ -72,6 +73,7 @@ def test_what_to_do_depends_on_how_soon_and_on_what_leaves_by_itself() -> None:
     assert "again" in advice(row(0, 0, 0, 0, 0.1, 0.3, outlook="perhaps filling"))
     assert advice(row(0, 0, 0, 0, 0, 0, outlook="not filling")) == "Nothing"
     assert "history" in advice(row(outlook="too little history"))
+    assert "broker 3" in advice(row(outlook="limit of an unknown type"))
 
 
 def test_what_has_no_forecast_does_not_fill_first_and_comes_after_what_has_one() -> None:
@@ -79,10 +81,26 @@ def test_what_has_no_forecast_does_not_fill_first_and_comes_after_what_has_one()
     unlikely = row(0, 0, 0, 0, 0, 0, outlook="not filling", soft_days=None)
     fuller = row(outlook="too little history", soft_days=None, consumed_bytes=890)
     over = row(1, 1, 1, 1, 1, 1, outlook="over the limit", soft_days=0.0)
-    volumes = [Row(capacity_bytes=1000, **one) for one in (fuller, unlikely, likely, over)]
+    strange = row(outlook="limit of an unknown type", soft_days=None, consumed_bytes=10)
+    volumes = [Row(capacity_bytes=1000, **one) for one in (fuller, unlikely, likely, strange, over)]
     assert [one.soft_outlook for one in sorted(volumes, key=urgency)] == [
-        "over the limit", "filling", "not filling", "too little history"
+        "over the limit", "limit of an unknown type", "filling", "not filling", "too little history"
     ]  # fmt: skip
     assert [title(one) for one in (over, likely, unlikely, fuller)] == [
         "Fills first", "Fills first", "Most likely to fill", "Fullest, and no forecast yet"
     ]  # fmt: skip
+
+
+def test_a_volume_without_bytes_and_with_unknown_limits_is_shown() -> None:
+    strange = row(
+        outlook="limit of an unknown type", volume_name="/a", mount_point="/a", hour=490_000,
+        capacity_bytes=0,
+        soft_bytes=None, hard_bytes=None, soft_days=None, hard_outlook="limit of an unknown type",
+        basis="usage", crest_bytes=[0.0] * 30, low_bytes=[0.0] * 30, high_bytes=[0.0] * 30,
+    )  # fmt: skip
+    points = [(1.0, 0.0), (2.0, 0.0)]
+    series = [{"broker_id": 3, "volume_name": "/a", "points": points}]
+    shown = str(usage({"forecasts": [strange], "series": series}))
+    assert shown.count("limit of an unknown type") >= 3
+    assert 'class="band"' in shown
+    assert 'class="limit soft"' not in shown
