@@ -16,12 +16,12 @@ from kquota_pipeline.archive import ARCHIVE_NAME, write_archive
 from kquota_pipeline.jars import ensure_jars
 from kquota_pipeline.java_warnings import without_incubator_warning
 
-# Without these, tables can't be read or mean something else: times would shift, overflows pass silently.
+FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+"""Not the operator's to choose: records of one day would be in two, and overflows would pass silently."""
+# Without the others tables can't be read, or cost far more to read.
 _REQUIRED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Of any day that a record may name; no other program reads the tables with the old calendar.
@@ -52,7 +52,8 @@ _DRIVER_BYTES = 2 * 2**30, 16 * 2**30
 def start_session(
     name: str, configuration: Mapping[str, str] | None = None, report: Callable[[str], None] = print
 ) -> SparkSession:
-    """Return the session of a run called `name`, with `configuration` (Spark's own keys) on top of ours.
+    """Return the session of a run called `name`, with `configuration` (Spark's own keys) on top of ours,
+    but for those of FIXED.
 
     Nothing here names a master: Spark's default is local[*], and spark-submit, spark-defaults.conf or
     `configuration` may name a cluster. Its executors get this package as an archive. Shuffles have as many
@@ -70,7 +71,7 @@ def start_session(
             "spark.driver.memory": driver_memory(memory_bytes()),
             "spark.driver.extraJavaOptions": _quiet_logging(),
         }
-    settings |= _REQUIRED | given
+    settings |= _REQUIRED | given | FIXED
     if not under_spark_submit and "spark.jars" not in given:
         settings["spark.jars"] = ",".join(str(jar) for jar in ensure_jars(report))
     if not under_spark_submit and settings.get("spark.master", "local").startswith("local"):

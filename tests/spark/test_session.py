@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
+from kquota_pipeline.cli.options import spark_settings
 from kquota_pipeline.session import driver_memory, memory_bytes, shuffle_partitions, start_session
 
 GIBIBYTE = 2**30
@@ -52,6 +54,14 @@ def test_what_the_operator_gives_stays(spark):
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert start_session("again") is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_the_days_of_the_tables_are_those_of_utc_whatever_the_operator_gives(spark):
+    zone = "spark.sql.session.timeZone"
+    assert spark_settings([f"{zone}=UTC", "spark.a=b=c"]) == {zone: "UTC", "spark.a": "b=c"}
+    with pytest.raises(typer.BadParameter, match=f"{zone} can only be UTC, not 'Asia/Tokyo'"):
+        spark_settings([f"{zone}=Asia/Tokyo"])
+    assert start_session("elsewhere", {zone: "Asia/Tokyo"}).conf.get(zone) == "UTC"
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from kquota.formats.strict_json import printable
+from kquota_pipeline.session import FIXED
 
 FAILED = 1
 
@@ -46,6 +47,8 @@ def spark_settings(given: list[str] | None) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key.startswith("spark."):
             raise typer.BadParameter(f"{text!r} is not spark.KEY=VALUE", param_hint="--spark")
+        if value != FIXED.get(key, value):
+            raise typer.BadParameter(f"{key} can only be {FIXED[key]}, not {value!r}", param_hint="--spark")
         settings[key] = value
     return settings
 
