@@ -89,12 +89,12 @@ def signatures(
     authority: CertificateAuthority, cluster_id: str, topic: str, partitions: int, broker_ids: range
 ) -> Sign:
     """Give each broker's agent a certificate, and sign as these agents do."""
-    seals = {}
+    record_signers = {}
     for broker_id in broker_ids:
         own = authority.issue(f"signer-{broker_id}", uris=[f"kquota://*/agent/{broker_id}"])
         files = SigningFiles(own.certificate, own.key, authority.certificate)
-        seals[broker_id] = RecordSigner(FileSigner(files, broker_id), topic, ReplayGuard())
-    return lambda broker_id, value: seals[broker_id].headers(
+        record_signers[broker_id] = RecordSigner(FileSigner(files, broker_id), topic, ReplayGuard())
+    return lambda broker_id, value: record_signers[broker_id].headers(
         str(broker_id).encode(), value, cluster_id, partitions
     )
 

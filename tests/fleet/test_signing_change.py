@@ -141,14 +141,14 @@ class Thief:
         self._report = json.loads(own[-1] or b"{}")
         signer = FileSigner(SigningFiles(*pair, folder / "signers.pem"), broker_id)
         ahead = round(time.time() * 1000) + 3_600_000  # of the counter of the agent
-        self._seal = RecordSigner(signer, USAGE_TOPIC, ReplayGuard(), ahead)
+        self._record_signer = RecordSigner(signer, USAGE_TOPIC, ReplayGuard(), ahead)
 
     def report_full(self) -> None:
         report = self._report
         full = [{**volume, "Consumed": volume["Capacity"]} for volume in report["Volumes"]]
         own = {"InstanceId": "a thief", "SnapshotAt": format_utc(datetime.now(UTC)), "Volumes": full}
         value = json.dumps({**report, **own}).encode()
-        headers = self._seal.headers(self._key, value, report["ClusterId"], 1)
+        headers = self._record_signer.headers(self._key, value, report["ClusterId"], 1)
         self._producer.produce(USAGE_TOPIC, key=self._key, value=value, headers=list(headers))
         assert self._producer.flush(60) == 0
 

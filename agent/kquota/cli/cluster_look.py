@@ -67,7 +67,7 @@ class ClusterLook:
         verifier, topics = verifier_of(settings), settings.topics
         orders_verifier = None if verifier is None else verifier.of_topic(topics.orders.name)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        self._inbox: EventQueue[KafkaEvent] = EventQueue()
+        self._queue: EventQueue[KafkaEvent] = EventQueue()
         self._admin = AdminConnection(properties)
         self._knowledge = KafkaState(
             ReaderState(topics.usage.name, TopicKind.USAGE, verifier),
@@ -103,7 +103,7 @@ class ClusterLook:
 
     def close(self) -> None:
         """End all clients."""
-        self._inbox.close()
+        self._queue.close()
         self._brokers.close()
         self._reader.close()
         self._admin.close()
@@ -122,7 +122,7 @@ class ClusterLook:
     @property
     def problems(self) -> Sequence[str]:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
-        last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
+        last = {problem.subject: problem.sentence for problem in self._knowledge.standing()}
         refused = [refused_sentence(one) for one in self._refused.values()]
         signing = signing_problems(self._settings, self._knowledge.usage.verifier, datetime.now(UTC))
         return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
@@ -139,7 +139,7 @@ class ClusterLook:
 
     def put(self, event: KafkaEvent) -> None:
         """Hand over an event, from any thread; `take` takes it in."""
-        hand_over(self._inbox, event)
+        hand_over(self._queue, event)
 
     def take(self, timeout_seconds: float) -> None:
         """Take in arrived events; wait for the first of them, at most this long.
@@ -150,9 +150,9 @@ class ClusterLook:
         for state, topic in ((self._usage, topics.usage.name), (self._orders, topics.orders.name)):
             if state.replay.take_revocations():
                 self._reader.read_again(topic, REVOKED_AGAIN)
-        self._inbox.wait(timeout_seconds)
+        self._queue.wait(timeout_seconds)
         deadline = time.monotonic() + _TAKE_SECONDS
-        while events := list(take_portion(self._inbox, self._knowledge.usage.verifier)):
+        while events := list(take_portion(self._queue, self._knowledge.usage.verifier)):
             self._take_all(events)
             if time.monotonic() >= deadline:
                 return

@@ -51,7 +51,7 @@ from kquota.policy.timestamps import format_utc
 from kquota.policy.usage import UsageRecord
 from kquota.policy.view import NoRecord
 from kquota.settings import Settings, SettingsError
-from kquota.trust.signing import OrderNotSigned, OrderSeal, verifier_of
+from kquota.trust.signing import OrderNotSigned, OrderSigner, verifier_of
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
 
@@ -257,8 +257,8 @@ class OrderWriter:
         ]
         settings, operator = self.settings, self._operator
         topic, value = settings.topics.orders.name, None if document is None else to_json(document)
-        seal = OrderSeal(settings, operator.files, operator.path, key.encode(), value)
-        sign = None if settings.signing.mode is SigningMode.OFF else seal.headers
+        record_signer = OrderSigner(settings, operator.files, operator.path, key.encode(), value)
+        sign = None if settings.signing.mode is SigningMode.OFF else record_signer.headers
         try:
             verifier = verifier_of(settings)
             properties = ClientProperties(operator.options, CLIENT_NAME)
@@ -267,8 +267,8 @@ class OrderWriter:
             fail(str(error), exit_codes.CONFIGURATION)
         except (OSError, OrderNotSigned) as error:
             fail(f"nothing was ordered: {error}")
-        if seal.warning is not None:
-            typer.echo(f"warning: {seal.warning}", err=True)
+        if record_signer.warning is not None:
+            typer.echo(f"warning: {record_signer.warning}", err=True)
         if isinstance(result, KafkaFailure):
             fail(f"nothing was ordered: {result.sentence}")
         if (refusal := _refusal(result, key, value, verifier)) is not None:

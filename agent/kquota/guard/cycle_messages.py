@@ -1,4 +1,4 @@
-"""The messages of a cycle that matter to people: changes, once, and all troubles."""
+"""The messages of a cycle that matter to people: changes, once, and all problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kquota.policy.volume import VolumeStatus
 # of the decisive volume within a state are logged at once, and then one each minute.
 MOST_CAUSES = 5
 CAUSE_SECONDS = 60.0
-# Refused records are one trouble until none has come for this long.
+# Refused records are one problem until none has come for this long.
 REFUSED_SECONDS = 60.0
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
 
@@ -40,13 +40,13 @@ class CycleMessages:
     def follow(self, report: CycleReport) -> Iterator[Entry | ActiveProblem]:
         """Yield the journal entries of a cycle, and all that is wrong in it."""
         yield from self.changes(report)
-        yield from self.troubles(report)
+        yield from self.problems(report)
 
     def changes(self, report: CycleReport) -> list[Entry]:
         """Return the journal entries of what a cycle changed or read, the state first."""
         return [*self._transition(report), *self._enforced(report), *_read(report)]
 
-    def troubles(self, report: CycleReport) -> Iterator[ActiveProblem]:
+    def problems(self, report: CycleReport) -> Iterator[ActiveProblem]:
         """Yield all that is wrong in a cycle."""
         decision, fields, own_broker = report.decision, _fields(report), str(self.broker_id)
         for entry in () if decision is None else decision.undetermined:
@@ -69,12 +69,12 @@ class CycleMessages:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
             yield ActiveProblem(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
         yield from self._refused_records(report)
-        yield from _volume_troubles(report)
+        yield from _volume_problems(report)
         if isinstance(applied, AppliedUnknown):
             yield ActiveProblem(MessageId.APPLIED_UNKNOWN, "applied", applied.cause, applied.reason)
 
     def _refused_records(self, report: CycleReport) -> Iterator[ActiveProblem]:
-        """Yield one trouble for each key and cause; strangers may invent many keys, and some are named."""
+        """Yield one problem for each key and cause; strangers may invent many keys, and some are named."""
         now_seconds = report.moment.monotonic_seconds
         lasting = {
             refused: at for refused, at in self._refused.items() if now_seconds - at <= REFUSED_SECONDS
@@ -153,7 +153,7 @@ def _read(report: CycleReport) -> Iterator[Entry]:
         yield Entry.of(kind, order.sentence)
 
 
-def _volume_troubles(report: CycleReport) -> Iterator[ActiveProblem]:
+def _volume_problems(report: CycleReport) -> Iterator[ActiveProblem]:
     for volume in report.observation.volumes:
         if volume.status is not VolumeStatus.OK and volume.reason is not None:
             sentence = f"volume {volume.name} is {volume.status}: {volume.reason}"

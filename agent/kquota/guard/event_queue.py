@@ -37,7 +37,7 @@ class EventQueue(Generic[_Event]):
     def put(self, event: _Event, size_bytes: int = 0, *, is_urgent: bool = False) -> None:
         """Hand over an event, from any thread; one with a size waits until there is room for it.
 
-        An inbox that is closed drops what has a size.
+        A queue that is closed drops what has a size.
         """
         if size_bytes and not self._has_taken_in(size_bytes):
             return
@@ -78,7 +78,7 @@ class EventQueue(Generic[_Event]):
         _reset(self._signal)
 
     def _has_taken_in(self, size_bytes: int) -> bool:
-        """Wait for room, and return whether there is any: not once the inbox is closed."""
+        """Wait for room, and return whether there is any: not once the queue is closed."""
         with self._room:
             while not self._closed and self._held_bytes and self._held_bytes + size_bytes > self._most_bytes:
                 os.eventfd_write(self.urgent, 1)

@@ -82,12 +82,12 @@ KafkaEvent = (
 )
 
 
-def hand_over(inbox: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
-    """Put an event in an inbox, a record once there is room for it."""
-    inbox.put(event, size_bytes(event) if isinstance(event, TopicRecord) else 0, is_urgent=is_urgent)
+def hand_over(queue: EventQueue[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
+    """Put an event in a queue, a record once there is room for it."""
+    queue.put(event, size_bytes(event) if isinstance(event, TopicRecord) else 0, is_urgent=is_urgent)
 
 
-def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
+def take_portion(queue: EventQueue[KafkaEvent], verifier: RecordVerifier | None) -> Iterator[KafkaEvent]:
     """Take out the events of one cycle, in their order, so that it ends in time whatever writers write.
 
     The rest are taken out in later cycles. Nothing overtakes: when the topic has been read to its end, all
@@ -96,7 +96,7 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
     portion_bytes, new_certificates = 0, set[bytes]()
     for _ in range(MAX_EVENTS_A_CYCLE):
         try:
-            event = inbox.get_nowait()
+            event = queue.get_nowait()
         except Empty:
             return
         if isinstance(event, TopicRecord):
@@ -111,7 +111,7 @@ def take_portion(inbox: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
         yield event
         if portion_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
             break
-    inbox.leave_the_rest()
+    queue.leave_the_rest()
 
 
 def orders_to_read(topic: str, sink: Callable[[KafkaEvent], None]) -> ReadTopic:
@@ -166,7 +166,7 @@ class ReaderState:
 class KafkaState:
     """The Kafka clients' answers so far.
 
-    ``troubles`` are the present ones, by subject, until they end; ``errors`` counts failures by kind,
+    ``problems`` are the present ones, by subject, until they end; ``errors`` counts failures by kind,
     ``denied`` those for lack of a permission. ``certificate`` is None until it was read.
     """
 
@@ -177,7 +177,7 @@ class KafkaState:
     restarts: list[str] = field(default_factory=list)
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
     own_broker_answered_at_seconds: float | None = None
-    troubles: dict[str, dict[ActiveProblem, None]] = field(default_factory=dict)
+    problems: dict[str, dict[ActiveProblem, None]] = field(default_factory=dict)
     errors: Counter[Kind] = field(default_factory=Counter)
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
@@ -234,8 +234,8 @@ class KafkaState:
 
     def standing(self) -> Iterator[ActiveProblem]:
         """Yield all that is wrong."""
-        for troubles in self.troubles.values():
-            yield from troubles
+        for problems in self.problems.values():
+            yield from problems
         for reader in self.readers:
             if (sentence := reader.misplaced.sentence) is not None:
                 subject = f"partitions of {reader.topic}"
@@ -300,7 +300,7 @@ class KafkaState:
     def _not_read(self, subject: str, topic: str, failure: KafkaFailure) -> None:
         """Note why a topic can't be read.
 
-        That it is missing is one trouble with the verdict of who checks it: what was just created is missing
+        That it is missing is one problem with the verdict of who checks it: what was just created is missing
         here for a moment, and what was deleted soon there, too.
         """
         if failure.kind is not Kind.TOPIC_MISSING:
@@ -308,7 +308,7 @@ class KafkaState:
             return
         self._count(failure)
         verdict = self.topics.get(topic)
-        if f"topic {topic}" not in self.troubles and (verdict is None or not verdict.usable):
+        if f"topic {topic}" not in self.problems and (verdict is None or not verdict.usable):
             self._add(
                 ActiveProblem(MessageId.KAFKA_TROUBLE, f"topic {topic}", Verdict.ABSENT, failure.sentence)
             )
@@ -318,11 +318,11 @@ class KafkaState:
         if topic not in self.topics:  # the command line checks none
             self._well(f"topic {topic}")
 
-    def _add(self, trouble: ActiveProblem) -> None:
-        self.troubles.setdefault(trouble.subject, {}).setdefault(trouble)
+    def _add(self, problem: ActiveProblem) -> None:
+        self.problems.setdefault(problem.subject, {}).setdefault(problem)
 
     def _well(self, subject: str) -> None:
-        self.troubles.pop(subject, None)
+        self.problems.pop(subject, None)
 
 
 class KafkaSide:
@@ -337,11 +337,11 @@ class KafkaSide:
         partitions: int | None = None,
         verifier: RecordVerifier | None = None,
         orders_verifier: RecordVerifier | None = None,
-        seal: RecordSigner | None = None,
+        record_signer: RecordSigner | None = None,
     ) -> None:
         """Build the clients. Cluster and ``partitions`` of the usage topic are those last known.
 
-        With verifiers, one for each topic, and a seal, records are judged by their signatures, and ours are
+        With verifiers, one for each topic, and a signer, records are judged by their signatures, and ours are
         signed.
 
         Raises:
@@ -351,35 +351,35 @@ class KafkaSide:
         properties = ClientProperties(settings.librdkafka(), broker_id)
         topics = settings.topics
         self.client_id_prefix = f"kquota-{broker_id}-"
-        self.inbox: EventQueue[KafkaEvent] = EventQueue()
+        self.queue: EventQueue[KafkaEvent] = EventQueue()
         self.knowledge = KafkaState(
             ReaderState(topics.usage.name, TopicKind.USAGE, verifier, partitions),
             ReaderState(topics.orders.name, TopicKind.ORDERS, orders_verifier),
             cluster_id,
         )
         self._gathered: list[TopicEvent] = []
-        self._seal = seal
+        self._record_signer = record_signer
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
-            self.outlet = ProducerThread(
-                properties, lifetime_seconds=settings.interval_seconds, on_failure=self.inbox.put
+            self.producer_thread = ProducerThread(
+                properties, lifetime_seconds=settings.interval_seconds, on_failure=self.queue.put
             )
-            opened.callback(self.outlet.close)
-            through = self.outlet.producer.client
-            self.admin = AdminConnection(properties, on_failure=self.inbox.put, asking_through=through)
+            opened.callback(self.producer_thread.close)
+            through = self.producer_thread.producer.client
+            self.admin = AdminConnection(properties, on_failure=self.queue.put, asking_through=through)
             opened.callback(self.admin.close)
             self.reader = TopicReader(
                 properties,
                 self.admin,
                 ReadTopic(topics.usage.name, self.put_report),
-                orders_to_read(topics.orders.name, partial(hand_over, self.inbox, is_urgent=True)),
+                orders_to_read(topics.orders.name, partial(hand_over, self.queue, is_urgent=True)),
                 may_begin=None if verifier is None else self._knows_cluster,
             )
             opened.pop_all()
-        self.usage = UsagePublisher(self.outlet, topics.usage.name)
-        self.history = HistoryPublisher(self.outlet, topics.history.name)
+        self.usage = UsagePublisher(self.producer_thread, topics.usage.name)
+        self.history = HistoryPublisher(self.producer_thread, topics.history.name)
         self._brokers = BrokerWatch(
             self.admin,
-            self.inbox.put,
+            self.queue.put,
             own_broker_id=broker_id,
             brokers_interval_seconds=settings.brokers_interval_seconds,
         )
@@ -388,7 +388,7 @@ class KafkaSide:
                 TopicCheck(self.admin, contract, create=topics.create)
                 for contract in topics_as_configured(topics)
             ],
-            self.inbox.put,
+            self.queue.put,
             also=self._look_at_certificate,
             pause_seconds=self.admin.pause_seconds,
         )
@@ -403,10 +403,10 @@ class KafkaSide:
     def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Publish a usage record, signed where it has to be. Returns at once."""
         cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.usage.partitions
-        if self._seal is None:
+        if self._record_signer is None:
             self.usage.publish(key, value, headers)
         elif cluster_id is not None and partitions is not None:  # else readers could not verify it
-            signature = self._seal.headers(key, value, cluster_id, partitions)
+            signature = self._record_signer.headers(key, value, cluster_id, partitions)
             self.usage.publish(key, value, (*headers, *signature))
 
     def news(self, now_seconds: float) -> ClusterNews:
@@ -422,7 +422,7 @@ class KafkaSide:
     def put_report(self, event: TopicRecord | ReaderEvent) -> None:
         """Take in an event of the usage topic, from any thread."""
         is_urgent = isinstance(event, TopicRecord) and REGULAR not in event.headers
-        hand_over(self.inbox, event, is_urgent=is_urgent)
+        hand_over(self.queue, event, is_urgent=is_urgent)
 
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
@@ -435,13 +435,13 @@ class KafkaSide:
         deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
         short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
         if not readable(short_seconds, alarm) and not (
-            rest_seconds > short_seconds and readable(rest_seconds - short_seconds, alarm, self.inbox.urgent)
+            rest_seconds > short_seconds and readable(rest_seconds - short_seconds, alarm, self.queue.urgent)
         ):
-            self.inbox.wait(deadline - time.monotonic(), alarm)
-        self.inbox.begin_to_empty()
-        for event in take_portion(self.inbox, self.knowledge.usage.verifier):
+            self.queue.wait(deadline - time.monotonic(), alarm)
+        self.queue.begin_to_empty()
+        for event in take_portion(self.queue, self.knowledge.usage.verifier):
             if isinstance(event, TopicRestarted) and not event.same_topic:
-                self.outlet.producer.client.renew()
+                self.producer_thread.producer.client.renew()
             if (of_topic := self.knowledge.take(event)) is not None:
                 self._gathered.append(of_topic)
         gathered, self._gathered = self._gathered, []
@@ -456,10 +456,10 @@ class KafkaSide:
         seen = CertificateSeen(self.admin.client_certificate())
         if seen != self._certificate:
             self._certificate = seen
-            self.inbox.put(seen)
+            self.queue.put(seen)
 
     def close(self) -> None:
         """End every client, within some seconds."""
-        self.inbox.close()
-        for part in (self._topics, self._brokers, self.reader, self.admin, self.outlet):
+        self.queue.close()
+        for part in (self._topics, self._brokers, self.reader, self.admin, self.producer_thread):
             part.close()

@@ -1,4 +1,4 @@
-"""The present troubles, in one table: a trouble is logged when it begins, every hour, and at its end."""
+"""The present problems, in one table: a problem is logged when it begins, every hour, and at its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kquota.journal.journal import Entry, MessageId
 from kquota.kafka.errors import KafkaFailure
 
-# A trouble that lasts is logged again this often, so that a journal that is rotated still names it.
+# A problem that lasts is logged again this often, so that a journal that is rotated still names it.
 STILL_SECONDS = 3600.0
 # Kinds and brokers of one subject that are logged; a cluster that is down has as many as it has brokers.
 MAX_OF_SUBJECT = 16
@@ -17,7 +17,7 @@ MAX_OF_SUBJECT = 16
 
 @dataclass(frozen=True, slots=True)
 class ActiveProblem:
-    """A present trouble: ``subject``, ``kind`` and ``broker`` identify it, and the sentence describes it.
+    """A present problem: ``subject``, ``kind`` and ``broker`` identify it, and the sentence describes it.
 
     The ``message_id`` gives the level.
     """
@@ -33,13 +33,13 @@ class ActiveProblem:
     def of(
         subject: str, failure: KafkaFailure, message_id: MessageId = MessageId.KAFKA_TROUBLE
     ) -> ActiveProblem:
-        """Return the trouble that a failure at Kafka is for a subject."""
+        """Return the problem that a failure at Kafka is for a subject."""
         kind = f"{failure.kind} {failure.operation or ''}".strip()
         return ActiveProblem(message_id, subject, kind, failure.sentence, failure.broker or "")
 
 
 class ActiveProblems:
-    """The troubles that were logged and are not over.
+    """The problems that were logged and are not over.
 
     They are over when nothing is wrong with their subject any more: a client that tries one broker after the
     other fails at each in turn, and that is one episode of each of them. A sentence that several
@@ -51,17 +51,17 @@ class ActiveProblems:
         self._logged_at_seconds: dict[str, float] = {}
 
     def follow(self, standing: Iterable[ActiveProblem], now_seconds: float) -> list[Entry]:
-        """Take in all present troubles; return those to be logged."""
-        troubles = list(standing)
-        wrong = {trouble.subject for trouble in troubles}
+        """Take in all present problems; return those to be logged."""
+        problems = list(standing)
+        wrong = {problem.subject for problem in problems}
         ended = [
-            trouble
+            problem
             for subject in [subject for subject in self._subjects if subject not in wrong]
-            for trouble in self._subjects.pop(subject).values()
+            for problem in self._subjects.pop(subject).values()
         ]
-        entries = [entry for trouble in troubles for entry in self._log(trouble, now_seconds)]
+        entries = [entry for problem in problems for entry in self._log(problem, now_seconds)]
         lasting = {begun.sentence for episodes in self._subjects.values() for begun in episodes.values()}
-        over = {trouble.sentence: trouble for trouble in ended if trouble.sentence not in lasting}
+        over = {problem.sentence: problem for problem in ended if problem.sentence not in lasting}
         for sentence in over:
             del self._logged_at_seconds[sentence]
         return [
@@ -72,17 +72,17 @@ class ActiveProblems:
             *entries,
         ]
 
-    def _log(self, trouble: ActiveProblem, now_seconds: float) -> list[Entry]:
-        episodes = self._subjects.setdefault(trouble.subject, {})
-        begun = episodes.get((trouble.kind, trouble.broker))
-        sentence = trouble.sentence
+    def _log(self, problem: ActiveProblem, now_seconds: float) -> list[Entry]:
+        episodes = self._subjects.setdefault(problem.subject, {})
+        begun = episodes.get((problem.kind, problem.broker))
+        sentence = problem.sentence
         if begun is None:
             if len(episodes) >= MAX_OF_SUBJECT:
                 return []
-            begun = episodes[trouble.kind, trouble.broker] = trouble
+            begun = episodes[problem.kind, problem.broker] = problem
         if begun.sentence in self._logged_at_seconds:
             if now_seconds - self._logged_at_seconds[begun.sentence] < STILL_SECONDS:
                 return []
             sentence = f"still: {sentence}"
         self._logged_at_seconds[begun.sentence] = now_seconds
-        return [Entry(trouble.message_id.level, sentence, trouble.message_id, trouble.fields)]
+        return [Entry(problem.message_id.level, sentence, problem.message_id, problem.fields)]

@@ -38,25 +38,25 @@ class HistoryPublisher(Publisher):
 
     def __init__(
         self,
-        outlet: ProducerThread,
+        producer_thread: ProducerThread,
         topic: str,
         *,
         max_buffered_bytes: int = 4 * 1_048_576,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_buffered_bytes = max_buffered_bytes
-        self._generation = outlet.producer.generation
+        self._generation = producer_thread.producer.generation
         self._buffer: deque[_HistoryRecord] = deque()
         self._under_way: dict[int, _HistoryRecord] = {}
         self._bytes = 0
         self._number = 0
         self._hold_until = clock()
-        super().__init__(outlet, topic, clock)
+        super().__init__(producer_thread, topic, clock)
 
     def publish(self, key: bytes, value: bytes) -> None:
         """Take a record for publication. Returns at once; drops the oldest records when there is no room."""
         with self._lock:
-            if self._outlet.stopped.is_set():
+            if self._producer_thread.stopped.is_set():
                 return
             self._number += 1
             self._buffer.append(_HistoryRecord(self._number, key, value))
@@ -101,7 +101,7 @@ class HistoryPublisher(Publisher):
                 if failure is not None:
                     self._settle(record.number, failure)
         if failure is not None:
-            self._outlet.report(failure)
+            self._producer_thread.report(failure)
 
     def _may_hand_over(self) -> bool:
         """Whether more may be under way: half the room is for records that are newer."""
@@ -125,7 +125,7 @@ class HistoryPublisher(Publisher):
                 self._settle(number, failure)
             self._changed.notify_all()
         if failure is not None:
-            self._outlet.report(failure)
+            self._producer_thread.report(failure)
 
     def _settle(self, number: int, failure: KafkaFailure) -> None:
         """An undelivered record goes back to its place in the buffer, or is dropped; the caller has the

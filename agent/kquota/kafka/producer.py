@@ -185,13 +185,13 @@ def _retire(client: Producer) -> None:
 class Publisher(ABC):
     """Hands records of one topic to a producer, without ever blocking."""
 
-    def __init__(self, outlet: ProducerThread, topic: str, clock: Callable[[], float]) -> None:
-        self._outlet = outlet
-        self._producer = TopicProducer(outlet.producer, topic)
+    def __init__(self, producer_thread: ProducerThread, topic: str, clock: Callable[[], float]) -> None:
+        self._producer_thread = producer_thread
+        self._producer = TopicProducer(producer_thread.producer, topic)
         self._clock = clock
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        outlet.serve(self)
+        producer_thread.serve(self)
 
     @abstractmethod
     def turn(self) -> float:

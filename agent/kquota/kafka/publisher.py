@@ -28,24 +28,25 @@ class _Snapshot:
 class UsagePublisher(Publisher):
     """Publishes snapshots without ever blocking; of each key at most one is under way and at most one waits.
 
-    A snapshot lives for the outlet's `lifetime_seconds`: then the next one is due, and an old one is not
-    worth sending. One that has not left yet gives way to a newer one at once; one that found the topic
-    missing is tried again while it lives. Every snapshot that was not delivered is reported to the outlet.
+    A snapshot lives for the producer thread's `lifetime_seconds`: then the next one is due, and an old one is
+    not worth sending. One that has not left yet gives way to a newer one at once; one that found the topic
+    missing is tried again while it lives. Every snapshot that was not delivered is reported to the producer
+    thread.
     """
 
     def __init__(
-        self, outlet: ProducerThread, topic: str, *, clock: Callable[[], float] = time.monotonic
+        self, producer_thread: ProducerThread, topic: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._under_way: dict[bytes, _Snapshot] = {}
         self._waiting: dict[bytes, _Snapshot] = {}
-        super().__init__(outlet, topic, clock)
+        super().__init__(producer_thread, topic, clock)
 
     def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Send a snapshot, in place of any of the same key that has not left yet. Returns at once."""
-        snapshot = _Snapshot(key, value, headers, self._clock() + self._outlet.lifetime_seconds)
+        snapshot = _Snapshot(key, value, headers, self._clock() + self._producer_thread.lifetime_seconds)
         failure: KafkaFailure | None = None
         with self._lock:
-            if self._outlet.stopped.is_set():
+            if self._producer_thread.stopped.is_set():
                 return
             if self._waiting.pop(key, None) is not None:
                 self._producer.tally.replaced()
@@ -58,11 +59,11 @@ class UsagePublisher(Publisher):
             # Queued records that are not sent are reported as purged, and the waiting one follows them.
             self._producer.purge_unsent()
         if failure is not None:
-            self._outlet.report(failure)
+            self._producer_thread.report(failure)
 
     def credentials_problem(self) -> KafkaFailure | None:
         """Why the credential files on disk cannot be used (an earlier client may still work), or None."""
-        return self._outlet.producer.credentials_problem
+        return self._producer_thread.producer.credentials_problem
 
     def _pending(self) -> bool:
         return bool(self._under_way or self._waiting)
@@ -80,7 +81,7 @@ class UsagePublisher(Publisher):
                     failures.append(failure)
             waits = bool(self._waiting)
         for failure in failures:
-            self._outlet.report(failure)
+            self._producer_thread.report(failure)
         return _POLL_WHILE_WAITING_SECONDS if waits else _POLL_SECONDS
 
     def _left_behind(self) -> list[_Snapshot]:
@@ -127,7 +128,7 @@ class UsagePublisher(Publisher):
             else:
                 report = self._settle(snapshot, failure)
         if report is not None:
-            self._outlet.report(report)
+            self._producer_thread.report(report)
 
     def _settle(self, snapshot: _Snapshot, failure: KafkaFailure | None) -> KafkaFailure | None:
         """A snapshot is no longer under way; send what waits behind it. The caller holds the lock."""
@@ -138,7 +139,7 @@ class UsagePublisher(Publisher):
             snapshot.reported = True
             self._producer.failed(report)
         following = self._waiting.pop(snapshot.key, None)
-        if following is not None and failure is None and not self._outlet.stopped.is_set():
+        if following is not None and failure is None and not self._producer_thread.stopped.is_set():
             return self._send(following)
         if following is not None:
             self._waiting[snapshot.key] = following

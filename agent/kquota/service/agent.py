@@ -49,7 +49,7 @@ from kquota.trust.signing import (
     RecordSigner,
     own_certificate,
     signer_of,
-    signing_troubles,
+    signer_problems,
     verifier_of,
 )
 
@@ -88,7 +88,7 @@ class Agent:
         self.broker_id = _broker_id(settings, properties)
         self._messages = CycleMessages(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
-        self._troubles = ActiveProblems()
+        self._problems = ActiveProblems()
         self._counters, self._orders_counters = ReplayGuard(), ReplayGuard()
         self._orders_kept: int | None = None
         self._is_calm = False
@@ -169,7 +169,7 @@ class Agent:
         found = [one for follow in self._followers for one in follow(report)]
         entries = [one for one in found if isinstance(one, Entry)]
         standing = [one for one in found if isinstance(one, ActiveProblem)]
-        entries += self._troubles.follow(standing, moment.monotonic_seconds)
+        entries += self._problems.follow(standing, moment.monotonic_seconds)
         ended_seconds = time.monotonic()
         self._pace.cycle_ended(ended_seconds - started_seconds, ended_seconds)
         self._metrics.cycle_completed(ended_seconds - started_seconds, moment.wall.timestamp())
@@ -195,7 +195,9 @@ class Agent:
         """Build and start both sides; on an error everything stays as it was."""
         known = state.active_brokers
         signer, topic = signer_of(settings, self.broker_id), settings.topics.usage.name
-        seal = None if signer is None else RecordSigner(signer, topic, self._counters, state.signing_counter)
+        record_signer = (
+            None if signer is None else RecordSigner(signer, topic, self._counters, state.signing_counter)
+        )
         verifier = verifier_of(settings, self._counters)
         orders_topic, of_orders = settings.topics.orders.name, self._orders_counters
         kafka = KafkaSide(
@@ -205,7 +207,7 @@ class Agent:
             partitions=partitions,
             verifier=verifier,
             orders_verifier=None if verifier is None else verifier.of_topic(orders_topic, of_orders),
-            seal=seal,
+            record_signer=record_signer,
         )
         try:
             local = BrokerHost(
@@ -228,7 +230,7 @@ class Agent:
             local.close()
             kafka.close()
             raise
-        self._kafka, self._local, self._seal, self._leaders = kafka, local, seal, leaders
+        self._kafka, self._local, self._record_signer, self._leaders = kafka, local, record_signer, leaders
         self._contents, self._figures.signing = contents, settings.signing.mode
         self._cordon = LogDirCordon(
             kafka.admin,
@@ -270,8 +272,8 @@ class Agent:
             self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
             self._figures.identity = str(self.broker_id), cluster_id
         self._remember_orders(report.moment)
-        if self._seal is not None:
-            self._local.remember_counter(self._seal.last, report.moment)
+        if self._record_signer is not None:
+            self._local.remember_counter(self._record_signer.last, report.moment)
         return ()
 
     def _show(self, report: CycleReport) -> Iterable[Entry]:
@@ -314,8 +316,8 @@ class Agent:
         denied = history.trouble
         if denied is not None and denied.kind is Kind.ACL_DENIED:  # others report shared failures
             yield ActiveProblem.of("history", denied)
-        own = own_certificate(self._seal, knowledge.usage.verifier)
-        yield from signing_troubles(self._seal, own, report.moment.wall)
+        own = own_certificate(self._record_signer, knowledge.usage.verifier)
+        yield from signer_problems(self._record_signer, own, report.moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:

@@ -143,11 +143,13 @@ class OwnCertificate:
             yield authority_end_sentence(self.authority_end)
 
 
-def own_certificate(seal: RecordSigner | None, verifier: RecordVerifier | None) -> OwnCertificate | None:
+def own_certificate(
+    record_signer: RecordSigner | None, verifier: RecordVerifier | None
+) -> OwnCertificate | None:
     """Return how the certificate that signs our records is; None where none is needed."""
-    if seal is None or verifier is None:
+    if record_signer is None or verifier is None:
         return None
-    return _judged(verifier, seal.signer.certificate, seal.signer.fingerprint)
+    return _judged(verifier, record_signer.signer.certificate, record_signer.signer.fingerprint)
 
 
 def _judged(verifier: RecordVerifier, certificate: bytes, fingerprint: str) -> OwnCertificate:
@@ -156,13 +158,13 @@ def _judged(verifier: RecordVerifier, certificate: bytes, fingerprint: str) -> O
     return OwnCertificate(fingerprint, revoked, end, tuple(authorities.problems))
 
 
-def signing_troubles(
-    seal: RecordSigner | None, own: OwnCertificate | None, now: datetime
+def signer_problems(
+    record_signer: RecordSigner | None, own: OwnCertificate | None, now: datetime
 ) -> Iterator[ActiveProblem]:
     """Yield what is wrong with the files of signatures, and with the own certificate."""
-    if seal is None or own is None:
+    if record_signer is None or own is None:
         return
-    for sentence in (seal.signer.problem, *own.problems(now)):
+    for sentence in (record_signer.signer.problem, *own.problems(now)):
         if sentence is not None:
             yield ActiveProblem(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
 
@@ -190,7 +192,7 @@ class OperatorFiles:
     password: str | None = None
 
 
-class OrderSeal:
+class OrderSigner:
     """Signs one order; where signatures are not required, one that it can't sign is sent unsigned.
 
     ``warning`` says so.
@@ -216,8 +218,8 @@ class OrderSeal:
                 raise OrderNotSigned(signer)
             self.warning = f"the order is not signed: {signer}"
             return ()
-        seal = RecordSigner(signer, self._settings.topics.orders.name, ReplayGuard())
-        return seal.headers(self._key, self._value, cluster_id or "", partitions)
+        record_signer = RecordSigner(signer, self._settings.topics.orders.name, ReplayGuard())
+        return record_signer.headers(self._key, self._value, cluster_id or "", partitions)
 
     def _signer(self, cluster_id: str | None) -> FileSigner | str:
         """Return who signs, or what is wanted."""

@@ -264,15 +264,15 @@ def test_a_reader_that_waits_for_room_goes_on_where_it_was(
 ) -> None:
     create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
     write(writer, topic_name, [(b"%d" % number, bytes(700_000)) for number in range(40)])
-    inbox: EventQueue[KafkaEvent] = EventQueue(2_000_000)
-    reader = closing(TopicReader(properties, admin, ReadTopic(topic_name, partial(hand_over, inbox))))
-    closing(inbox)
+    queue: EventQueue[KafkaEvent] = EventQueue(2_000_000)
+    reader = closing(TopicReader(properties, admin, ReadTopic(topic_name, partial(hand_over, queue))))
+    closing(queue)
     reader.start()
-    assert readable(PATIENCE_SECONDS, inbox.urgent), "it waits for room"
+    assert readable(PATIENCE_SECONDS, queue.urgent), "it waits for room"
     portions: list[list[KafkaEvent]] = []
 
     def has_caught_up() -> bool:
-        portions.append(list(take_portion(inbox, None)))
+        portions.append(list(take_portion(queue, None)))
         return CaughtUp(40) in portions[-1]
 
     eventually(has_caught_up, "the reader has caught up")

@@ -42,7 +42,7 @@ class Signers:
         for broker_id, agent in self._fleet.agents.items():
             agent.reload(signing=self.settings(f"agent/{broker_id}", mode))
 
-    def seal(self, name: str) -> RecordSigner:
+    def record_signer(self, name: str) -> RecordSigner:
         files = self.settings(name, "required")
         paths = Path(files["certificate_file"]), Path(files["key_file"])
         return RecordSigner(FileSigner(SigningFiles(*paths, paths[0])), USAGE_TOPIC, ReplayGuard())
@@ -51,15 +51,17 @@ class Signers:
 class Intruder:
     """A client with the key of the agent of broker 1: it may write to the topic, and sign as that agent."""
 
-    def __init__(self, fleet: Fleet, seal: RecordSigner) -> None:
+    def __init__(self, fleet: Fleet, record_signer: RecordSigner) -> None:
         self._cluster_id = fleet.usage_of(1)[-1][1]["ClusterId"]
-        self._fleet, self._seal = fleet, seal
+        self._fleet, self._record_signer = fleet, record_signer
         self._producer = Producer({**fleet.cluster.client_configuration(agent_name(1)), "log_level": 0})
 
     def write(self, key: str, value: dict[str, Any] | None, *, signed: bool) -> None:
         raw = None if value is None else json.dumps(value).encode()
         partitions = len(self._producer.list_topics(USAGE_TOPIC).topics[USAGE_TOPIC].partitions)
-        headers = self._seal.headers(key.encode(), raw, self._cluster_id, partitions) if signed else ()
+        headers = (
+            self._record_signer.headers(key.encode(), raw, self._cluster_id, partitions) if signed else ()
+        )
         self.append(key.encode(), raw, list(headers))
 
     def append(self, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
@@ -107,7 +109,7 @@ def await_signed(fleet: Fleet) -> None:
 def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_required(
     fleet: Fleet, signers: Signers
 ) -> None:
-    intruder = Intruder(fleet, signers.seal("agent/1"))
+    intruder = Intruder(fleet, signers.record_signer("agent/1"))
     attacks = {
         "3": intruder.full(InstanceId="an intruder"),
         GONE: intruder.full(),
@@ -171,7 +173,7 @@ def test_a_copy_of_an_old_report_is_refused(fleet: Fleet, signers: Signers) -> N
     reader, marks = fleet.agents[2], fleet.marks()
     before = refused(reader, "replayed")
     relief = next(one for one in genuine(fleet, 3) if not parse_usage(one.value()).votes)
-    Intruder(fleet, signers.seal("agent/1")).append(b"3", relief.value(), relief.headers())
+    Intruder(fleet, signers.record_signer("agent/1")).append(b"3", relief.value(), relief.headers())
     eventually(lambda: refused(reader, "replayed") > before, "it is counted")
     # It is logged once, until no record of this key has been refused for that reason for a while.
     cause = "it is a copy of an older record, or its signer's clock is behind the brokers'"

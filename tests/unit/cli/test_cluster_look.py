@@ -164,7 +164,7 @@ def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
     files = Authority(tmp_path, valid=always).issue("kquota://*/agent/1", valid=always)
     signing = {"mode": "accept", "ca_file": str(files.authorities), "key_file": str(files.key)}
     signing["certificate_file"] = str(files.certificate)
-    seal = RecordSigner(FileSigner(files), "__kquota_volume_usage", ReplayGuard())
+    record_signer = RecordSigner(FileSigner(files), "__kquota_volume_usage", ReplayGuard())
     look = ClusterLook(settings_in(tmp_path, signing=signing))
     shown, unsigned = Shown(look), usage(50)
     try:
@@ -172,7 +172,7 @@ def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
         assert look.document()["signing"] == "accept"
         assert [broker["signed"] for broker in look.document()["brokers"]] == [False]
         value = usage(15).value
-        headers = tuple(seal.headers(b"1", value, "c", 1))
+        headers = tuple(record_signer.headers(b"1", value, "c", 1))
         signed = TopicRecord(b"1", value, headers=headers)
         assert shown.after(signed) == "THROTTLE"
         assert [broker["signed"] for broker in look.document()["brokers"]] == [True]

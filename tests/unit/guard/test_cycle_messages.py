@@ -43,7 +43,7 @@ class Told:
     def run(self, *arrivals: object, after: float = 0.2) -> list[Entry]:
         report = self.bench.run(*arrivals, after=after)  # type: ignore[arg-type]
         entries = self.messages.changes(report)
-        entries += self.troubles.follow(self.messages.troubles(report), self.bench.seconds)
+        entries += self.troubles.follow(self.messages.problems(report), self.bench.seconds)
         return [entry for entry in entries if entry.level > DEBUG]
 
     def settle(self) -> Told:

@@ -29,46 +29,46 @@ def alarm() -> Iterator[tuple[int, int]]:
     os.close(writing)
 
 
-def waited(inbox: EventQueue[str], timeout_seconds: float, alarm: int | None = None) -> float:
+def waited(queue: EventQueue[str], timeout_seconds: float, alarm: int | None = None) -> float:
     began = time.monotonic()
-    inbox.wait(timeout_seconds, alarm)
+    queue.wait(timeout_seconds, alarm)
     return time.monotonic() - began
 
 
 def test_events_come_out_in_their_order() -> None:
-    inbox: EventQueue[str] = EventQueue()
+    queue: EventQueue[str] = EventQueue()
     for event in "abc":
-        inbox.put(event)
-    assert [inbox.get_nowait() for _ in range(3)] == list("abc")
+        queue.put(event)
+    assert [queue.get_nowait() for _ in range(3)] == list("abc")
     with pytest.raises(Empty):
-        inbox.get_nowait()
+        queue.get_nowait()
 
 
 def test_an_event_of_another_thread_ends_the_wait() -> None:
-    inbox: EventQueue[str] = EventQueue()
-    thread = threading.Timer(0.05, inbox.put, ["news"])
+    queue: EventQueue[str] = EventQueue()
+    thread = threading.Timer(0.05, queue.put, ["news"])
     thread.start()
-    assert waited(inbox, LONG_SECONDS) < LONG_SECONDS / 2
-    assert inbox.get_nowait() == "news"
+    assert waited(queue, LONG_SECONDS) < LONG_SECONDS / 2
+    assert queue.get_nowait() == "news"
     thread.join()
 
 
 def test_what_is_left_of_earlier_events_ends_the_next_wait() -> None:
-    inbox: EventQueue[str] = EventQueue()
-    inbox.put("first")
-    inbox.put("second")
-    inbox.wait(LONG_SECONDS)
-    assert inbox.get_nowait() == "first"
-    assert waited(inbox, LONG_SECONDS) < LONG_SECONDS / 2
+    queue: EventQueue[str] = EventQueue()
+    queue.put("first")
+    queue.put("second")
+    queue.wait(LONG_SECONDS)
+    assert queue.get_nowait() == "first"
+    assert waited(queue, LONG_SECONDS) < LONG_SECONDS / 2
 
 
 def test_an_event_that_was_taken_out_ends_no_wait() -> None:
-    inbox: EventQueue[str] = EventQueue()
-    inbox.put("news")
-    inbox.wait(0)
-    inbox.get_nowait()
-    waited(inbox, 0)
-    assert waited(inbox, 0.2) >= 0.19
+    queue: EventQueue[str] = EventQueue()
+    queue.put("news")
+    queue.wait(0)
+    queue.get_nowait()
+    waited(queue, 0)
+    assert waited(queue, 0.2) >= 0.19
 
 
 def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
         side.close()
 
 
-def writer_of(inbox: EventQueue[str], *events: tuple[str, int]) -> threading.Thread:
+def writer_of(queue: EventQueue[str], *events: tuple[str, int]) -> threading.Thread:
     """Another thread that hands over events of these sizes; the inbox counts as urgent once it waits."""
 
     def write() -> None:
         for event, size_bytes in events:
-            inbox.put(event, size_bytes)
+            queue.put(event, size_bytes)
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
@@ -112,17 +112,17 @@ def writer_of(inbox: EventQueue[str], *events: tuple[str, int]) -> threading.Thr
 
 
 def test_what_has_a_size_waits_for_room_and_nothing_else_does() -> None:
-    inbox: EventQueue[str] = EventQueue(10)
-    inbox.put("larger than the bound", 11)
-    thread = writer_of(inbox, ("next", 4), ("one more", 6), ("last", 1))
-    assert readable(LONG_SECONDS, inbox.urgent), "a writer that waits ends a rest"
-    inbox.put("without a size")
-    assert [inbox.get_nowait() for _ in range(2)] == ["larger than the bound", "without a size"]
+    queue: EventQueue[str] = EventQueue(10)
+    queue.put("larger than the bound", 11)
+    thread = writer_of(queue, ("next", 4), ("one more", 6), ("last", 1))
+    assert readable(LONG_SECONDS, queue.urgent), "a writer that waits ends a rest"
+    queue.put("without a size")
+    assert [queue.get_nowait() for _ in range(2)] == ["larger than the bound", "without a size"]
     taken: list[str] = []
 
     def took_out(event: str) -> bool:
         try:
-            taken.append(inbox.get_nowait())
+            taken.append(queue.get_nowait())
         except Empty:
             return False
         return taken[-1] == event
@@ -133,37 +133,37 @@ def test_what_has_a_size_waits_for_room_and_nothing_else_does() -> None:
 
 
 def test_no_thread_waits_for_room_in_an_inbox_that_is_closed() -> None:
-    inbox: EventQueue[str] = EventQueue(10)
-    thread = writer_of(inbox, ("first", 10), ("in vain", 10), ("another", 1))
-    assert readable(LONG_SECONDS, inbox.urgent)
-    inbox.close()
+    queue: EventQueue[str] = EventQueue(10)
+    thread = writer_of(queue, ("first", 10), ("in vain", 10), ("another", 1))
+    assert readable(LONG_SECONDS, queue.urgent)
+    queue.close()
     thread.join(LONG_SECONDS)
     assert not thread.is_alive()
-    assert inbox.get_nowait() == "first"
+    assert queue.get_nowait() == "first"
     with pytest.raises(Empty):
-        inbox.get_nowait()
+        queue.get_nowait()
 
 
 def test_what_is_left_for_the_next_cycle_counts_as_urgent() -> None:
-    inbox: EventQueue[str] = EventQueue()
-    inbox.leave_the_rest()
-    assert not readable(0, inbox.urgent)
-    inbox.put("news")
-    inbox.leave_the_rest()
-    assert readable(0, inbox.urgent)
+    queue: EventQueue[str] = EventQueue()
+    queue.leave_the_rest()
+    assert not readable(0, queue.urgent)
+    queue.put("news")
+    queue.leave_the_rest()
+    assert readable(0, queue.urgent)
 
 
 def test_an_alarm_ends_the_wait(alarm: tuple[int, int]) -> None:
-    inbox: EventQueue[str] = EventQueue()
-    assert waited(inbox, 0.1, alarm[0]) >= 0.09
+    queue: EventQueue[str] = EventQueue()
+    assert waited(queue, 0.1, alarm[0]) >= 0.09
     os.write(alarm[1], b"now\n")
-    assert waited(inbox, LONG_SECONDS, alarm[0]) < LONG_SECONDS / 2
+    assert waited(queue, LONG_SECONDS, alarm[0]) < LONG_SECONDS / 2
 
 
 def test_an_alarm_ends_a_rest_and_an_event_does_not(tmp_path: Path, alarm: tuple[int, int]) -> None:
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
-        side.inbox.put(side.inbox)  # type: ignore[arg-type]
+        side.queue.put(side.queue)  # type: ignore[arg-type]
         began = time.monotonic()
         side.gather(0.3, rest_seconds=0.3, alarm=alarm[0])
         rested = time.monotonic() - began

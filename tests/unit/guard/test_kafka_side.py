@@ -44,12 +44,15 @@ def test_what_was_read_and_what_happened_to_its_topic_is_gathered_in_its_order(t
             CaughtUp(1),
         ]
         for event in events:
-            side.inbox.put(event)
+            side.queue.put(event)
         assert side.gather(0) == events
-        assert side.outlet.producer.generation == 1
-        side.inbox.put(TopicRestarted("id2", "it was created again"))
+        assert side.producer_thread.producer.generation == 1
+        side.queue.put(TopicRestarted("id2", "it was created again"))
         side.gather(0)
-        eventually(lambda: side.outlet.producer.generation == 2, "a new producer knows nothing of the former")
+        eventually(
+            lambda: side.producer_thread.producer.generation == 2,
+            "a new producer knows nothing of the former",
+        )
     finally:
         side.close()
 
@@ -60,7 +63,7 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
     try:
         large = b"{" * (MAX_BYTES_A_CYCLE // 4)
         for offset in range(10):
-            side.inbox.put(TopicRecord(b"%d" % offset, large, 0))
+            side.queue.put(TopicRecord(b"%d" % offset, large, 0))
         portions = [[one.key for one in side.gather(0) if isinstance(one, TopicRecord)] for _ in range(4)]
         assert [len(portion) for portion in portions] == [4, 4, 2, 0]
         keys = [key for portion in portions for key in portion]
@@ -86,7 +89,7 @@ def test_a_portion_counts_all_that_is_large_in_a_record(
     side = KafkaSide(settings_in(tmp_path), 1, None)
     try:
         for _ in range(30):
-            side.inbox.put(record._replace(topic=topic))
+            side.queue.put(record._replace(topic=topic))
         assert 1 < len(side.gather(0)) <= -(-MAX_BYTES_A_CYCLE // size_bytes(record)) < 30
     finally:
         side.close()
@@ -101,11 +104,11 @@ class Large(Message):
 
 @pytest.mark.accepts("F6")
 def test_a_reader_waits_for_cycles_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    script, inbox, handed_over = Script(), EventQueue[KafkaEvent](), list[KafkaEvent]()
+    script, queue, handed_over = Script(), EventQueue[KafkaEvent](), list[KafkaEvent]()
     monkeypatch.setattr(reading, "RotatingClient", script.make)
 
     def sink(event: KafkaEvent) -> None:
-        hand_over(inbox, event)
+        hand_over(queue, event)
         handed_over.append(event)
 
     def waiting() -> int:
@@ -118,12 +121,12 @@ def test_a_reader_waits_for_cycles_and_loses_nothing(monkeypatch: pytest.MonkeyP
     try:
         eventually(lambda: script.assigned, "it begins to read")
         script.say(*(Large(offset) for offset in range(4 * room)))
-        assert readable(60.0, inbox.urgent), "it waits for room"
+        assert readable(60.0, queue.urgent), "it waits for room"
         assert waiting() == room - 1, "a record takes a little more than its value"
         taken: list[KafkaEvent] = []
 
         def caught_up() -> bool:
-            taken.extend(take_portion(inbox, None))
+            taken.extend(take_portion(queue, None))
             return CaughtUp(4 * room) in taken
 
         eventually(caught_up, "all is read")
@@ -137,7 +140,7 @@ def test_a_reader_waits_for_cycles_and_loses_nothing(monkeypatch: pytest.MonkeyP
         script.say(*(Large(offset) for offset in range(4 * room, 8 * room)))
         eventually(lambda: waiting() == room - 1, "the inbox is full again")
     finally:
-        inbox.close()
+        queue.close()
         reader.close()
     eventually(lambda: script.closed, "a reader that waits for room ends, too")
 

@@ -24,8 +24,8 @@ from kquota.trust.signer import FileSigner, SigningFiles
 from kquota.trust.signing import (
     RecordSigner,
     own_certificate,
+    signer_problems,
     signing_problems,
-    signing_troubles,
     verifier_of,
 )
 from tests.unit.guard.configured import settings_in
@@ -52,7 +52,7 @@ class Fleet:
         self.bench.cycle.configure(settings, self.bench.ports, *self.verifiers())
         self.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
         self.bench.echoes = False
-        self.own = self.seal("agent/1")
+        self.own = self.record_signer("agent/1")
 
     def verifiers(self) -> Iterator[RecordVerifier]:
         """Yield those of the usage topic and of the orders topic; each reads the list by itself."""
@@ -62,7 +62,7 @@ class Fleet:
             verifier.cluster_id = CLUSTER
             yield verifier
 
-    def seal(
+    def record_signer(
         self, name: str, file: str | None = None, topic: str = TOPIC, at: float | None = None
     ) -> RecordSigner:
         files = self.authority.issue(f"kquota://*/{name}", valid=VALID, name=file or name.replace("/", "-"))
@@ -71,10 +71,10 @@ class Fleet:
         )
 
     def record(
-        self, seal: RecordSigner, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
+        self, record_signer: RecordSigner, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
     ) -> TopicRecord:
         raw = json.dumps(value).encode()
-        headers = tuple(seal.headers(key.encode(), raw, CLUSTER, 1))
+        headers = tuple(record_signer.headers(key.encode(), raw, CLUSTER, 1))
         at_ms = (
             None if topic is TopicKind.USAGE else round(moment(self.bench.seconds).wall.timestamp() * 1000)
         )
@@ -85,8 +85,10 @@ class Fleet:
         own = self.record(self.own, "1", self.bench.usage(50))
         return state(self.bench.run(own, *events, after=after))
 
-    def revoke(self, *seals: RecordSigner) -> None:
-        self.listed.write_text("\n".join(seal.signer.fingerprint for seal in seals), "utf-8")
+    def revoke(self, *record_signers: RecordSigner) -> None:
+        self.listed.write_text(
+            "\n".join(record_signer.signer.fingerprint for record_signer in record_signers), "utf-8"
+        )
         self.clock.seconds += 0.3
 
     def look(self) -> list[TopicKind]:
@@ -106,7 +108,7 @@ def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
     fleet = Fleet(tmp_path, fallback)
     disk = {"VolumeName": "/dev/other", "Capacity": 1000, "Consumed": 0, "FillCeiling": 1}
     report = fleet.bench.usage(50, Volumes=[disk])
-    stolen = fleet.seal("agent/2")
+    stolen = fleet.record_signer("agent/2")
     assert [fleet.run(fleet.record(stolen, "2", report)) for _ in range(3)][-1] == "OPEN"
     assert not fleet.look()
     fleet.revoke(stolen)
@@ -116,7 +118,7 @@ def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
     assert fleet.run(cut(), fleet.record(stolen, "2", report)) == "PAUSE"
     fleet.bench.behind = set()
     assert fleet.run() == "PAUSE"
-    renewed = fleet.seal("agent/2", "renewed")
+    renewed = fleet.record_signer("agent/2", "renewed")
     assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
 
 
@@ -124,7 +126,7 @@ def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
 @pytest.mark.parametrize("restarts", [False, True])
 def test_the_join_grace_excuses_no_broker_whose_report_was_revoked(fleet: Fleet, restarts: bool) -> None:
     fleet.bench.news = NEWS
-    stolen = fleet.seal("agent/2")
+    stolen = fleet.record_signer("agent/2")
     full = fleet.record(stolen, "2", fleet.bench.usage(5))
     assert [fleet.run(full), fleet.run(), fleet.run()][-1] == "PAUSE"
     fleet.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
@@ -134,13 +136,13 @@ def test_the_join_grace_excuses_no_broker_whose_report_was_revoked(fleet: Fleet,
     assert fleet.run() == "PAUSE"
     if restarts:  # the record is all that it finds on the topic
         assert fleet.run(cut(), full) == "PAUSE"
-    renewed = fleet.seal("agent/2", "renewed")
+    renewed = fleet.record_signer("agent/2", "renewed")
     assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
 
 
 def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
-    stolen = fleet.seal("agent/9")
+    stolen = fleet.record_signer("agent/9")
     full = fleet.record(stolen, "9", fleet.bench.usage(5))
     assert [fleet.run(full), fleet.run(), fleet.run()][-1] == "PAUSE"
     fleet.revoke(stolen)
@@ -151,7 +153,7 @@ def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fle
 @pytest.mark.accepts("G12")
 def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
-    thief = fleet.seal("operator/thief", topic=ORDERS_TOPIC, at=moment(0).wall.timestamp())
+    thief = fleet.record_signer("operator/thief", topic=ORDERS_TOPIC, at=moment(0).wall.timestamp())
     hold = fleet.record(thief, "hold", order(600, Action="pause"), TopicKind.ORDERS)
     assert [fleet.run(hold), fleet.run(), fleet.run()][-1] == "PAUSE"
     fleet.revoke(thief)
@@ -161,7 +163,7 @@ def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet) -> None:
 
 def test_a_reload_with_another_list_takes_it_up(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
-    stolen = fleet.seal("agent/9")
+    stolen = fleet.record_signer("agent/9")
     assert [fleet.run(fleet.record(stolen, "9", fleet.bench.usage(5))), fleet.run(), fleet.run()][
         -1
     ] == "PAUSE"
@@ -188,40 +190,40 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
     listed = tmp_path / "revoked"
     listed.write_text("", "utf-8")
     settings, files = configured(tmp_path, listed)
-    seal = RecordSigner(FileSigner(files), TOPIC, ReplayGuard())
+    record_signer = RecordSigner(FileSigner(files), TOPIC, ReplayGuard())
 
     def said() -> tuple[bool, list[str]]:
         verifier = verifier_of(settings)
-        own = own_certificate(seal, verifier)
+        own = own_certificate(record_signer, verifier)
         assert own is not None
-        sentences = [trouble.sentence for trouble in signing_troubles(seal, own, NOW)]
+        sentences = [trouble.sentence for trouble in signer_problems(record_signer, own, NOW)]
         assert list(signing_problems(settings, verifier, NOW)) == sentences, "the same words"
         return own.revoked, sentences
 
     assert said() == (False, [])
-    listed.write_text(seal.signer.fingerprint, "utf-8")
+    listed.write_text(record_signer.signer.fingerprint, "utf-8")
     revoked, (sentence,) = said()
     assert revoked
     assert sentence.startswith("the own certificate is revoked, so that no record of this agent counts")
-    assert seal.signer.fingerprint in sentence
+    assert record_signer.signer.fingerprint in sentence
     assert own_certificate(None, None) is None
-    assert not list(signing_troubles(None, None, NOW))
+    assert not list(signer_problems(None, None, NOW))
 
 
 def test_the_end_of_the_authority_is_named_a_month_before(tmp_path: Path) -> None:
     (listed := tmp_path / "revoked").write_text("", "utf-8")
     settings, files = configured(tmp_path, listed)
-    seal, verifier, end = (
+    record_signer, verifier, end = (
         RecordSigner(FileSigner(files), TOPIC, ReplayGuard()),
         verifier_of(settings),
         VALID[1],
     )
-    own = own_certificate(seal, verifier)
+    own = own_certificate(record_signer, verifier)
     assert own is not None
     assert own.authority_end == end
     for days, count in ((31, 0), (29, 1), (-1, 1)):
         now = end - timedelta(days=days)
-        said = [trouble.sentence for trouble in signing_troubles(seal, own, now)]
+        said = [trouble.sentence for trouble in signer_problems(record_signer, own, now)]
         assert len([one for one in said if f"ends at {format_utc(end)}" in one]) == count
         assert list(signing_problems(settings, verifier, now)) == said
 

@@ -27,14 +27,14 @@ NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 @pytest.fixture
 def history() -> Iterator[HistoryPublisher]:
-    with closing(ProducerThread(NOWHERE)) as outlet:
-        yield HistoryPublisher(outlet, "t", max_buffered_bytes=1000)
+    with closing(ProducerThread(NOWHERE)) as producer_thread:
+        yield HistoryPublisher(producer_thread, "t", max_buffered_bytes=1000)
 
 
 def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None:
     failures: list[KafkaFailure] = []
-    outlet = ProducerThread(NOWHERE, lifetime_seconds=1, on_failure=failures.append)
-    publisher = UsagePublisher(outlet, "t")
+    producer_thread = ProducerThread(NOWHERE, lifetime_seconds=1, on_failure=failures.append)
+    publisher = UsagePublisher(producer_thread, "t")
     try:
         for number in range(20):
             publisher.publish(b"1", b"%d" % number)
@@ -50,7 +50,7 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
         assert failures
     finally:
         begun = time.monotonic()
-        outlet.close()
+        producer_thread.close()
     assert time.monotonic() - begun < 30, "it waits for no cluster"
     publisher.publish(b"1", b"after the end")
     assert publisher.flush(0)
@@ -89,15 +89,15 @@ def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again
 ) -> None:
     late = LateProducer()
     monkeypatch.setattr(producing, "TopicProducer", lambda *_: late)
-    outlet = ProducerThread(NOWHERE)
-    publisher = UsagePublisher(outlet, "t")
+    producer_thread = ProducerThread(NOWHERE)
+    publisher = UsagePublisher(producer_thread, "t")
     try:
         publisher.publish(b"1", b"A")
         publisher.publish(b"1", b"B")
         assert late.handed_over == [b"A", b"B", b"B"]
         assert (publisher.state().delivered, publisher.state().replaced) == (1, 0)
     finally:
-        outlet.close()
+        producer_thread.close()
 
 
 class SlowlyExplained(LateProducer):
@@ -132,8 +132,8 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
 ) -> None:
     producer = SlowlyExplained()
     monkeypatch.setattr(producing, "TopicProducer", lambda *_: producer)
-    outlet = ProducerThread(NOWHERE)
-    publisher = publisher_class(outlet, "t")
+    producer_thread = ProducerThread(NOWHERE)
+    publisher = publisher_class(producer_thread, "t")
     losing = threading.Thread(target=producer.lose_first)
     publishing_next = threading.Thread(target=publisher.publish, args=(b"1", b"B"))
     try:
@@ -148,7 +148,7 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
         producer.known.set()
         losing.join(60)
         publishing_next.join(60)
-        outlet.close()
+        producer_thread.close()
     assert publisher.state().errors[Kind.TIMEOUT] == 1
 
 
@@ -215,8 +215,8 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         },
         node=1,
     )
-    outlet = ProducerThread(properties, lifetime_seconds=1)
-    publisher = UsagePublisher(outlet, "t")
+    producer_thread = ProducerThread(properties, lifetime_seconds=1)
+    publisher = UsagePublisher(producer_thread, "t")
     try:
         problem = publisher.credentials_problem()
         assert problem is not None
@@ -226,4 +226,4 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         assert publisher.flush(60)
         assert publisher.state().errors[Kind.AUTHENTICATION] == 1
     finally:
-        outlet.close()
+        producer_thread.close()

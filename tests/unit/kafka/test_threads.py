@@ -54,12 +54,12 @@ def watch_of_topics(mistaken: Mistaken, _patch: pytest.MonkeyPatch) -> Any:
     return watch
 
 
-def outlet(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
+def producer_thread(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
     patch.setattr(RecordProducer, "poll", mistaken)
     return ProducerThread(NOWHERE)
 
 
-@pytest.mark.parametrize("start", [watch_of_brokers, watch_of_topics, outlet])
+@pytest.mark.parametrize("start", [watch_of_brokers, watch_of_topics, producer_thread])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_ends_no_thread(
     start: Callable[[Mistaken, pytest.MonkeyPatch], Any], monkeypatch: pytest.MonkeyPatch

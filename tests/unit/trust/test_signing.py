@@ -33,7 +33,7 @@ from kquota.trust.signer import certificate_in
 from kquota.trust.signing import (
     OperatorFiles,
     OrderNotSigned,
-    OrderSeal,
+    OrderSigner,
     RecordSigner,
     counter_to_remember,
     signer_of,
@@ -68,7 +68,7 @@ def configured(authority: Authority, *uris: str, mode: str = "required", **field
     return settings_in(authority.directory, signing=signing | fields)
 
 
-def seal_of(
+def record_signer_of(
     settings: Settings,
     counters: ReplayGuard | None = None,
     last: int = 0,
@@ -94,8 +94,8 @@ def verifier(
 
 
 def test_a_sealed_record_is_admitted_where_kafka_puts_it(authority: Authority) -> None:
-    seal = seal_of(configured(authority, "kquota://*/agent/7"))
-    headers = seal.headers(b"7", b"{}", CLUSTER, 50)
+    record_signer = record_signer_of(configured(authority, "kquota://*/agent/7"))
+    headers = record_signer.headers(b"7", b"{}", CLUSTER, 50)
     record = TopicRecord(b"7", b"{}", None, partition_of(b"7", 50), tuple(headers))
     assert verifier(authority).judge(record, NOW) == Signed("agent/7", 5000)
     elsewhere = record._replace(partition=record.partition + 1)
@@ -105,15 +105,15 @@ def test_a_sealed_record_is_admitted_where_kafka_puts_it(authority: Authority) -
 def test_counters_grow_above_the_clock_the_memory_and_the_topic(authority: Authority) -> None:
     settings = configured(authority, "kquota://*/agent/7")
 
-    def counter(seal: RecordSigner) -> int:
-        return int.from_bytes(dict(seal.headers(b"7", b"{}", CLUSTER, 1))[COUNTER_HEADER], "big")
+    def counter(record_signer: RecordSigner) -> int:
+        return int.from_bytes(dict(record_signer.headers(b"7", b"{}", CLUSTER, 1))[COUNTER_HEADER], "big")
 
-    seal = seal_of(settings, at=5.0)
-    assert [counter(seal), counter(seal)] == [5000, 5001]
-    assert counter(seal_of(settings, last=9000)) == 9001
+    record_signer = record_signer_of(settings, at=5.0)
+    assert [counter(record_signer), counter(record_signer)] == [5000, 5001]
+    assert counter(record_signer_of(settings, last=9000)) == 9001
     counters = ReplayGuard()
     counters.turn(b"7", Signed("agent/7", 9500))
-    assert counter(seal_of(settings, counters, last=9000)) == 9501
+    assert counter(record_signer_of(settings, counters, last=9000)) == 9501
 
 
 def test_however_often_an_agent_starts_its_counters_stay_within_what_readers_take() -> None:
@@ -202,7 +202,7 @@ def test_a_certificate_of_another_authority_is_a_warning(authority: Authority) -
 def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) -> None:
     agents = configured(authority, "kquota://*/agent/7", mode=mode)
     jane = operator_files(authority, "kquota://*/operator/jane")
-    headers = OrderSeal(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
+    headers = OrderSigner(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
     judged = verifier(authority, topic=ORDERS_TOPIC).judge(
         TopicRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), datetime.now(UTC)
     )
@@ -227,12 +227,12 @@ def test_an_order_that_may_not_be_given_fails_or_goes_unsigned(
     if files is not None and uri == "missing":
         files.key.unlink()
     with pytest.raises(OrderNotSigned) as caught:
-        OrderSeal(required, files, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
+        OrderSigner(required, files, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
     assert sentence in str(caught.value)
     assert str(SOURCE) in str(caught.value)
-    seal = OrderSeal(accept, files, SOURCE, b"hold", b"{}")
-    assert seal.headers(CLUSTER, 1) == ()
-    assert f"the order is not signed: {caught.value}" == seal.warning
+    record_signer = OrderSigner(accept, files, SOURCE, b"hold", b"{}")
+    assert record_signer.headers(CLUSTER, 1) == ()
+    assert f"the order is not signed: {caught.value}" == record_signer.warning
 
 
 def test_an_operator_whose_certificate_is_revoked_gives_no_order(
@@ -242,14 +242,14 @@ def test_an_operator_whose_certificate_is_revoked_gives_no_order(
     listed.write_text("", "utf-8")
     agents = configured(authority, "kquota://*/agent/7", revoked_file=str(listed))
     jane = operator_files(authority, "kquota://*/operator/jane")
-    seal = OrderSeal(agents, jane, SOURCE, b"hold", b"{}")
-    assert seal.headers(CLUSTER, 1) != ()
+    record_signer = OrderSigner(agents, jane, SOURCE, b"hold", b"{}")
+    assert record_signer.headers(CLUSTER, 1) != ()
     listed.write_text(certificate_in(jane.certificate).fingerprint, "utf-8")
     with pytest.raises(OrderNotSigned, match=rf"{SOURCE} names a certificate that {listed} revokes"):
-        seal.headers(CLUSTER, 1)
+        record_signer.headers(CLUSTER, 1)
     listed.write_text("nonsense", "utf-8")
     with pytest.raises(OrderNotSigned, match=r"signing\.revoked_file names .*: line 1, 'nonsense', is no"):
-        seal.headers(CLUSTER, 1)
+        record_signer.headers(CLUSTER, 1)
 
 
 def knowledge(authority: Authority) -> KafkaState:
@@ -264,7 +264,9 @@ def knowledge(authority: Authority) -> KafkaState:
 def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority: Authority) -> None:
     known, key = knowledge(authority), b"7"
     wrong = (partition_of(key, 4) + 1) % 4
-    headers = tuple(seal_of(configured(authority, "kquota://*/agent/7")).headers(key, b"{}", CLUSTER, 4))
+    headers = tuple(
+        record_signer_of(configured(authority, "kquota://*/agent/7")).headers(key, b"{}", CLUSTER, 4)
+    )
     known.take(TopicRecord(key, b"{}", None, wrong))
     known.take(TopicRecord(key, b"{}", None, wrong, headers))
     assert known.usage.misplaced.sentence is None
@@ -291,14 +293,16 @@ def test_a_record_of_an_agent_in_a_partition_of_before_refuses_no_topic(
 def misplaced(authority: Authority, writer: str, key: bytes, topic: str) -> TopicRecord:
     """A signed record where its key lay before the topic had four partitions."""
     partitions = next(n for n in range(1, 4) if partition_of(key, n) != partition_of(key, 4))
-    seal = seal_of(configured(authority, f"kquota://*/{writer}"), topic=topic)
-    headers = tuple(seal.headers(key, b"{}", CLUSTER, partitions))
+    record_signer = record_signer_of(configured(authority, f"kquota://*/{writer}"), topic=topic)
+    headers = tuple(record_signer.headers(key, b"{}", CLUSTER, partitions))
     return TopicRecord(key, b"{}", None, partition_of(key, partitions), headers)
 
 
 def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
     settings = configured(authority, "kquota://*/agent/7")
-    side = KafkaSide(settings, 7, CLUSTER, verifier=verifier_of(settings), seal=seal_of(settings))
+    side = KafkaSide(
+        settings, 7, CLUSTER, verifier=verifier_of(settings), record_signer=record_signer_of(settings)
+    )
     published: list[tuple[Any, ...]] = []
     try:
         side.usage.publish = lambda *record: published.append(record)  # type: ignore[method-assign]
@@ -325,10 +329,10 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
     monkeypatch.setattr(authorities, "has_issued", counted)
     monkeypatch.setattr(kafka_side, "MAX_NEW_CERTIFICATES_A_CYCLE", 10)
     settings, admits = configured(authority, "kquota://*/agent/7"), verifier(authority)
-    seal, now = seal_of(settings, at=NOW.timestamp()), NOW
+    record_signer, now = record_signer_of(settings, at=NOW.timestamp()), NOW
 
     def genuine() -> TopicRecord:
-        return TopicRecord(b"7", b"{}", headers=tuple(seal.headers(b"7", b"{}", CLUSTER, 1)))
+        return TopicRecord(b"7", b"{}", headers=tuple(record_signer.headers(b"7", b"{}", CLUSTER, 1)))
 
     def forged(number: int) -> TopicRecord:
         name, certificate, counter = genuine().headers
@@ -343,8 +347,8 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
     try:
         for number in range(1, 36):  # one of ours, five new ones, one that was there before
             for record in (genuine(), *(forged(5 * number + n) for n in range(5)), forged(5)):
-                side.inbox.put(record)
-        side.inbox.put(CaughtUp(245))
+                side.queue.put(record)
+        side.queue.put(CaughtUp(245))
         cycles, gathered = [], list[TopicEvent]()
         while CaughtUp(245) not in gathered:
             before, gathered = len(verified), side.gather(0)
@@ -353,8 +357,8 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
         assert [known for cycle in cycles for known in cycle] == ([True] + 6 * [False]) * 35
         assert len(verified) == 1 + 5 * 35
         for _ in range(100):
-            side.inbox.put(genuine())
-            side.inbox.put(forged(5))
+            side.queue.put(genuine())
+            side.queue.put(forged(5))
         known = [is_genuine(one) for one in side.gather(0) if isinstance(one, TopicRecord)]
         assert known == [True, False] * 100, "what is known costs none"
     finally:
@@ -421,7 +425,7 @@ def test_refused_records_are_one_trouble_until_none_has_come_for_a_minute(author
 
     def troubles(*arrivals: TopicRecord, after: float = 0.2) -> list[str]:
         report = bench.run(*arrivals, after=after)
-        return [one.sentence for one in messages.troubles(report) if one.subject == "signatures"]
+        return [one.sentence for one in messages.problems(report) if one.subject == "signatures"]
 
     expected = ["the record of key 2 is refused: it is not signed"]
     assert troubles(arrival(2, bench.usage(50))) == expected
@@ -434,7 +438,7 @@ def test_troubles_with_invented_keys_are_bounded(authority: Authority) -> None:
     for _ in range(4):
         bench.run()
     report = bench.run(*(arrival(1000 + n, None) for n in range(100)))
-    assert len(list(messages.troubles(report))) < 20
+    assert len(list(messages.problems(report))) < 20
     assert report.fold.refusals == {"unsigned": 100}
 
 
