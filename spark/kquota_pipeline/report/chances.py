@@ -61,6 +61,11 @@ def comes_below(row: Row) -> bool:
     return all(crest < row["soft_bytes"] for crest in crests[1:_BELOW_DAYS])
 
 
+def lacks_a_limit(row: Row) -> bool:
+    """Return whether nothing can be foretold of one of the limits, because its type is not known here."""
+    return Outlook.UNKNOWN_LIMIT in (row["soft_outlook"], row["hard_outlook"])
+
+
 def advice(row: Row) -> str:
     """Return what to do about the volume that fills first."""
     broker = row["broker_id"]
@@ -68,7 +73,7 @@ def advice(row: Row) -> str:
         if comes_below(row):
             return f"Wait: {figures.size(row['leaving_1d_bytes'])} leave by themselves within a day"
         return f"Make room: kquota relief on broker {broker}"
-    if row["soft_outlook"] == Outlook.UNKNOWN_LIMIT:
+    if lacks_a_limit(row):
         return f"Upgrade the pipeline: broker {broker} has a type of limit that it does not know"
     if row["soft_outlook"] == Outlook.UNKNOWN:
         return "Wait for two days of history"

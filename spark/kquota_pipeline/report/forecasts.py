@@ -7,7 +7,7 @@ from typing import Any
 
 from kquota_pipeline.forecast.probabilities import Outlook
 from kquota_pipeline.report import figures, plots
-from kquota_pipeline.report.chances import advice, chances, who
+from kquota_pipeline.report.chances import advice, chances, lacks_a_limit, who
 from kquota_pipeline.report.markup import Markup, element, joined
 from kquota_pipeline.report.parts import MAX_ROWS, Cluster, table, volume_name
 
@@ -36,7 +36,7 @@ def tiles(cluster: Cluster) -> Markup:
         over = sum(row["soft_outlook"] == Outlook.OVER for row in rows)
         filling = sum(row["soft_outlook"] == Outlook.FILLING for row in rows)
         unknown = sum(row["soft_outlook"] == Outlook.UNKNOWN for row in rows)
-        without_limit = sum(row["soft_outlook"] == Outlook.UNKNOWN_LIMIT for row in rows)
+        without_limit = sum(map(lacks_a_limit, rows))
         found.append(
             _tile(
                 "Volumes",
@@ -87,8 +87,8 @@ def _silent(brokers: Sequence[Mapping[str, Any]]) -> list[Markup]:
 def title(first: Mapping[str, Any]) -> str:
     """Return what the first volume of a cluster is first in; they are in the order of report.model."""
     outlook = first["soft_outlook"]
-    if outlook == Outlook.UNKNOWN_LIMIT:
-        return "Its limit is of an unknown type"
+    if outlook != Outlook.OVER and lacks_a_limit(first):
+        return "A limit of an unknown type"
     if outlook == Outlook.UNKNOWN:
         return "Fullest, and no forecast yet"
     return "Most likely to fill" if outlook == Outlook.NOT_FILLING else "Fills first"

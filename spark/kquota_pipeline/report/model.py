@@ -20,6 +20,7 @@ from kquota_pipeline.history import History
 from kquota_pipeline.recommend.judge import recommend_limits
 from kquota_pipeline.recommend.reserve import Sizing
 from kquota_pipeline.recommend.write import quota_commands
+from kquota_pipeline.report.chances import lacks_a_limit
 from kquota_pipeline.report.courses import courses, spans
 from kquota_pipeline.report.holders import DAYS, PLOTTED, holders_of
 from kquota_pipeline.report.missing import decommissions, last_samples, quarantined, silent_brokers
@@ -157,7 +158,7 @@ def urgency(row: Row) -> tuple[bool, bool, float, float, float]:
     it, the first one first; then by how likely they do within a month, and by how full they are; those
     without a forecast are last.
     """
-    over = row.soft_outlook in {Outlook.OVER, Outlook.UNKNOWN_LIMIT}
+    over = row.soft_outlook == Outlook.OVER or lacks_a_limit(row.asDict())
     unknown = row.soft_outlook == Outlook.UNKNOWN
     day = math.inf if row.soft_days is None else row.soft_days
     return (

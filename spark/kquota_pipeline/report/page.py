@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kquota.policy.limits import LimitType
 from kquota_pipeline.report import figures, plots
 from kquota_pipeline.report.forecasts import tiles, usage
 from kquota_pipeline.report.markup import Markup, element, joined
@@ -180,9 +181,9 @@ def _recommendation(cluster: Cluster) -> Markup:
 
 
 def _limit(limit: Mapping[str, Any]) -> str:
-    if limit["type"] == "MinFreePercentage":
-        return f"{limit['level']:g}\N{NO-BREAK SPACE}% free"
-    return f"{figures.size(limit['level'])} {'free' if limit['type'] == 'MinFreeBytes' else 'consumed'}"
+    kind, level = LimitType(limit["type"]), limit["level"]
+    amount = f"{level:g}\N{NO-BREAK SPACE}%" if kind.in_percent else figures.size(level)
+    return f"{amount} {'free' if kind.counts_free else 'consumed'}"
 
 
 def _skew(cluster: Cluster) -> Markup:

@@ -14,7 +14,8 @@ from kquota_pipeline.report.model import urgency
 
 def row(*probabilities: float, outlook: str = "filling", **more: object) -> dict[str, Any]:
     return {
-        "broker_id": 3, "soft_outlook": outlook, "consumed_bytes": 800, "soft_bytes": 900.0,
+        "broker_id": 3, "soft_outlook": outlook, "hard_outlook": "not filling", "consumed_bytes": 800,
+        "soft_bytes": 900.0,
         "leaving_1d_bytes": None, "crest_bytes": None, "fastest_topic": None,
         "fastest_topic_bytes_per_day": None,
         **{
@@ -73,7 +74,9 @@ def test_what_to_do_depends_on_how_soon_and_on_what_leaves_by_itself() -> None:
     assert "again" in advice(row(0, 0, 0, 0, 0.1, 0.3, outlook="perhaps filling"))
     assert advice(row(0, 0, 0, 0, 0, 0, outlook="not filling")) == "Nothing"
     assert "history" in advice(row(outlook="too little history"))
-    assert "broker 3" in advice(row(outlook="limit of an unknown type"))
+    for limit in ("soft", "hard"):
+        strange = {f"{limit}_outlook": "limit of an unknown type"}
+        assert advice(row(0, 0, 0, 0, 0, 0) | strange).startswith("Upgrade")
 
 
 def test_what_has_no_forecast_does_not_fill_first_and_comes_after_what_has_one() -> None:
@@ -81,10 +84,12 @@ def test_what_has_no_forecast_does_not_fill_first_and_comes_after_what_has_one()
     unlikely = row(0, 0, 0, 0, 0, 0, outlook="not filling", soft_days=None)
     fuller = row(outlook="too little history", soft_days=None, consumed_bytes=890)
     over = row(1, 1, 1, 1, 1, 1, outlook="over the limit", soft_days=0.0)
-    strange = row(outlook="limit of an unknown type", soft_days=None, consumed_bytes=10)
+    strange = row(
+        0, 0, 0, 0, 0, 0, outlook="not filling", hard_outlook="limit of an unknown type", soft_days=None
+    )
     volumes = [Row(capacity_bytes=1000, **one) for one in (fuller, unlikely, likely, strange, over)]
     assert [one.soft_outlook for one in sorted(volumes, key=urgency)] == [
-        "over the limit", "limit of an unknown type", "filling", "not filling", "too little history"
+        "over the limit", "not filling", "filling", "not filling", "too little history"
     ]  # fmt: skip
     assert [title(one) for one in (over, likely, unlikely, fuller)] == [
         "Fills first", "Fills first", "Most likely to fill", "Fullest, and no forecast yet"
