@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from plugins.modules.kquota_node import look_at_unit
-from tests.fleet.roles.plays import run_play
+from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 INVENTORY = REPOSITORY / "inventories/layouts"
@@ -95,3 +96,21 @@ def test_the_roles_find_kafka_in_each_layout(tmp_path: Path) -> None:
         assert f'kquota access "{file}"' in each["agent"], name
         assert f"-Dlog4j2.configurationFile={each['logging']},/etc/kquota-callback" in each["environment"]
         assert 'CLASSPATH="/usr/share/java/kquota-callback-' in each["environment"]
+
+
+def test_the_agent_s_preflight_needs_the_configuration_which_may_be_a_symbolic_link(tmp_path: Path) -> None:
+    preflight = yaml.safe_load(
+        (REPOSITORY / "roles/kquota_agent/tasks/preflight_host.yml").read_text("utf-8")
+    )
+    known = {"ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"}, "when": False}
+    (look,) = (task for task in preflight if "Look at the broker's configuration" in task["name"])
+    show = {"ansible.builtin.debug": {"msg": "node {{ kquota_agent_node_id }}"}}
+    file, link = tmp_path / "kept.properties", tmp_path / "server.properties"
+    for absent in (link, tmp_path):
+        with pytest.raises(PlayFailed) as failed:
+            run_play(tmp_path, [known, look], {"kquota_agent_server_properties": str(absent)})
+        said = f"There is no file {absent} on localhost: set kquota_server_properties to the broker's"
+        assert f"{said} configuration file." in " ".join(str(failed.value).split())
+    file.write_text("node.id=7\n")
+    link.symlink_to(file)
+    assert "node 7" in run_play(tmp_path, [known, look, show], {"kquota_agent_server_properties": str(link)})
