@@ -6,8 +6,9 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,9 @@ _LISTENER = re.compile(r"([^:/]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASC
 _EXAMPLE = "/usr/share/doc/kquota/examples/agent.yml"
 _TLS = Path("/etc/kquota/tls")
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")
+# The unit kquota-agent@NAME reads NAME.yml here. Of the others, a broker's directory below /run has the name.
+_INSTANCE = re.compile(r"(?!(?:agent|broker)\Z|broker-)[a-z0-9][a-z0-9_.-]*", re.ASCII)
+_FIRST_PORT = 9464
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ def config_init(
 ) -> None:
     """Write agent.yml for the broker on this host, from its process and its server.properties.
 
+    Of several brokers each has an agent of its own, kquota-agent@NAME, with --config /etc/kquota/NAME.yml.
     The agent then observes, and holds no producer. Allows the agent's user to read server.properties and to
     list the log dirs, as kquota access does. Prints what it found, and the next step. Run it as root.
     """
@@ -72,13 +77,17 @@ def config_init(
         fail(f"{config} exists: kquota config check checks it, and --force replaces it")
     if os.geteuid() != 0:
         fail(f"only root can write {config} and give the agent access", exit_codes.USAGE)
+    instance = instance_of(config)
     try:
         broker, node_id = _broker(server_properties)
         listener = listener_of(broker.raw, broker.path)
     except BrokerPropertiesError as error:
         fail(str(error), exit_codes.CONFIGURATION)
     access(broker.path, user)
-    document = _document(broker, node_id, listener)
+    kafka = _kafka_section(broker, listener)
+    document: dict[str, object] = {"broker": _broker_section(broker, node_id), "kafka": kafka}
+    if instance is not None:
+        document |= own_places(instance, ports_of_others(config))
     head = f"# Written by kquota config init. All keys, with their meaning: {_EXAMPLE}\n"
     try:
         replace_file(config, (head + yaml.safe_dump(document, sort_keys=False)).encode(), _MODE)
@@ -89,7 +98,8 @@ def config_init(
     typer.echo(f"found broker {broker.node_id}, {printable(str(broker.path))}, directories {directories}")
     typer.echo(f"found listener {listener.name} ({listener.protocol}) at {listener.address}")
     typer.echo(f"wrote {config}: the agent observes, and holds no producer")
-    for step in _next_steps(document["kafka"]):
+    files = [value for name, value in kafka.items() if name.endswith(".location")]
+    for step in next_steps(config, instance, [file for file in files if not Path(file).exists()]):
         typer.echo(f"next: {step}")
 
 
@@ -125,6 +135,47 @@ def listener_of(raw: Mapping[str, str], path: Path) -> Listener:
     return chosen
 
 
+def own_places(instance: str, ports: Collection[int]) -> dict[str, object]:
+    """Return the keys in which agents on one host must differ; ``ports`` are those of the other agents."""
+    port = next(port for port in count(_FIRST_PORT) if port not in ports)
+    return {
+        "decision_file": f"/run/kquota-{instance}/decision.json",
+        "applied_file": f"/run/kquota-broker-{instance}/applied.json",
+        "state_dir": f"/var/lib/kquota-{instance}",
+        "metrics": {"listen": f"127.0.0.1:{port}"},
+    }
+
+
+def instance_of(config: Path) -> str | None:
+    """Return the name of the unit's instance that reads this file; None for the host's only agent."""
+    if config.absolute().parent != DEFAULT_CONFIG.parent or config.name == DEFAULT_CONFIG.name:
+        return None
+    if config.suffix != ".yml" or not _INSTANCE.fullmatch(config.stem):
+        fail(
+            f"{config}: allowed is {DEFAULT_CONFIG}, or NAME.yml there with a NAME of lower-case letters,"
+            " digits, dots, underscores and hyphens, which is not broker and does not begin with broker-",
+            exit_codes.USAGE,
+        )
+    return config.stem
+
+
+def ports_of_others(config: Path) -> set[int]:
+    """Return the ports of metrics of the other agents on this host, as far as their files can be read."""
+    found = set[int]()
+    for other in config.parent.glob("*.yml"):
+        if other.name == config.name:
+            continue
+        try:
+            written = yaml.safe_load(other.read_bytes())
+            listen = str(written["metrics"]["listen"])
+        except (OSError, yaml.YAMLError, TypeError, KeyError):
+            listen = f":{_FIRST_PORT}"
+        port = listen.rpartition(":")[2]
+        if port.isdecimal():
+            found.add(int(port))
+    return found
+
+
 def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
     """Return the broker's properties, and its node id where only its command line has it."""
     running = running_brokers()
@@ -139,8 +190,8 @@ def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
     files = sorted({str(one.file) for one in running})
     if len(files) > 1:
         fail(
-            f"{len(files)} brokers run on this host: name one with --server-properties, and its own --config"
-            f" (docs: several brokers on a host): {', '.join(map(printable, files))}"
+            f"{len(files)} brokers run on this host: name one with --server-properties, and a file of its own"
+            f" with --config {DEFAULT_CONFIG.parent}/NAME.yml: {', '.join(map(printable, files))}"
         )
     file, overrides = running[0].file, running[0].overrides
     written = raw_properties(file)
@@ -158,31 +209,37 @@ def _broker(wanted: Path | None) -> tuple[BrokerProperties, int | None]:
     return broker, None if names_it else broker.node_id
 
 
-def _document(
-    broker: BrokerProperties, node_id: int | None, listener: Listener
-) -> dict[str, dict[str, object]]:
+def _broker_section(broker: BrokerProperties, node_id: int | None) -> dict[str, object]:
     section: dict[str, object] = {"server_properties": str(broker.path)}
     if node_id is not None:
         section["node_id"] = node_id
-    kafka: dict[str, object] = {"bootstrap.servers": listener.address}
+    return section
+
+
+def _kafka_section(broker: BrokerProperties, listener: Listener) -> dict[str, str]:
+    kafka = {"bootstrap.servers": listener.address}
     if listener.protocol == "SSL":
         kafka |= {"security.protocol": "ssl", "ssl.ca.location": str(_TLS / "ca.pem")}
         key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
         if broker.raw.get(key, broker.raw.get("ssl.client.auth", "none")).strip().lower() != "none":
             kafka["ssl.certificate.location"] = str(_TLS / "agent.pem")
             kafka["ssl.key.location"] = str(_TLS / "agent.key")
-    return {"broker": section, "kafka": kafka}
+    return kafka
 
 
-def _next_steps(kafka: Mapping[str, object]) -> list[str]:
-    files = [str(value) for name, value in kafka.items() if name.endswith(".location")]
-    missing = [file for file in files if not Path(file).exists()]
-    if missing:
-        return [
-            f"this listener needs TLS: put PEM files that the agent's user can read at {', '.join(missing)}",
-            "kquota config check, then systemctl start kquota-agent, then kquota status",
-        ]
-    return ["systemctl start kquota-agent, then kquota status"]
+def next_steps(config: Path, instance: str | None, missing: Sequence[str]) -> list[str]:
+    """Return what to do next; ``missing`` are the files of TLS that are not there."""
+    option = "" if config == DEFAULT_CONFIG else f" --config {config}"
+    run = "systemctl start kquota-agent" + ("" if instance is None else f"@{instance}")
+    if option and instance is None:  # no unit reads a file elsewhere
+        run = f"kquota run{option}"
+    start = f"{run}, then kquota status{option}"
+    if not missing:
+        return [start]
+    return [
+        f"this listener needs TLS: put PEM files that the agent's user can read at {', '.join(missing)}",
+        f"kquota config check{option}, then {start}",
+    ]
 
 
 def _entries(listed: str) -> list[str]:

@@ -63,7 +63,7 @@ def test_the_running_broker_is_found_and_the_agent_can_start(
         f"found broker 7, {file}, directories {tmp_path}/data",
         "found listener PLAINTEXT (PLAINTEXT) at broker:9097",
         f"wrote {config}: the agent observes, and holds no producer",
-        "next: systemctl start kquota-agent, then kquota status",
+        f"next: kquota run --config {config}, then kquota status --config {config}",
     ]
     assert yaml.safe_load(config.read_text()) == {
         "broker": {"server_properties": str(file), "node_id": 7},

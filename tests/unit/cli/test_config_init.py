@@ -1,12 +1,14 @@
-"""`kquota config init`: which listener of a broker the agent is given."""
+"""`kquota config init`: which listener the agent is given, and where agents on one host differ."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import typer
 
-from kquota.cli.config_init import listener_of
+from kquota.cli import config_init
+from kquota.cli.config_init import instance_of, listener_of, next_steps, own_places, ports_of_others
 from kquota.disks.server_properties import BrokerPropertiesError
 
 FILE = Path("/etc/kafka/server.properties")
@@ -65,3 +67,43 @@ def test_a_broker_without_a_listener_for_it_is_named(raw: dict[str, str], says: 
         listener_of(raw, FILE)
     assert str(refused.value).startswith(f"{FILE}: ")
     assert says in str(refused.value)
+
+
+@pytest.fixture
+def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(config_init, "DEFAULT_CONFIG", tmp_path / "agent.yml")
+    return tmp_path
+
+
+def test_of_several_agents_on_a_host_each_has_places_and_a_port_of_its_own(etc: Path) -> None:
+    assert (instance_of(etc / "agent.yml"), instance_of(Path("/elsewhere/b.yml"))) == (None, None)
+    assert instance_of(etc / "b.yml") == "b"
+    (etc / "agent.yml").write_text("broker: {}\n")  # 9464, the default
+    (etc / "a.yml").write_text("metrics: {listen: '[::]:9465'}\n")
+    (etc / "b.yml").write_text("metrics: {listen: 127.0.0.1:9466}\n")
+    (etc / "broken.yml").write_bytes(b"\xff: [")
+    assert ports_of_others(etc / "b.yml") == {9464, 9465}
+    assert own_places("b", {9464, 9465}) == {
+        "decision_file": "/run/kquota-b/decision.json",
+        "applied_file": "/run/kquota-broker-b/applied.json",
+        "state_dir": "/var/lib/kquota-b",
+        "metrics": {"listen": "127.0.0.1:9466"},
+    }
+
+
+@pytest.mark.parametrize("name", ["broker.yml", "broker-2.yml", "B.yml", "a.yaml", ".yml", "a\n.yml"])
+def test_a_file_that_no_unit_reads_is_refused_where_units_look(
+    etc: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit):
+        instance_of(etc / name)
+    assert "NAME.yml" in capsys.readouterr().err
+
+
+def test_the_next_step_names_the_unit_that_reads_the_file(etc: Path) -> None:
+    assert next_steps(etc / "agent.yml", None, []) == ["systemctl start kquota-agent, then kquota status"]
+    own = f"--config {etc}/b.yml"
+    start = f"systemctl start kquota-agent@b, then kquota status {own}"
+    assert next_steps(etc / "b.yml", "b", []) == [start]
+    assert next_steps(etc / "b.yml", "b", ["/ca.pem"])[1] == f"kquota config check {own}, then {start}"
+    assert next_steps(Path("/x.yml"), None, [])[0].startswith("kquota run --config /x.yml, ")
