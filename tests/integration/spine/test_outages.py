@@ -309,6 +309,7 @@ def test_an_agent_alone_cut_off_makes_the_others_fall_back_and_itself(
         assert agent.decision["fallback"] is True
     cut_off = fragile.agents[2]
     assert cut_off.decision["fallback"] is True
+    eventually(lambda: cut_off.states_told(marks[2]), "its journal follows the decision by a moment")
     assert set(cut_off.states_told(marks[2])) == {"PAUSE"}
     assert cut_off.applied["lost"] is None, "it goes on renewing its lease"
     begun = time.monotonic()

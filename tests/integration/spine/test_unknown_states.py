@@ -182,12 +182,12 @@ def test_a_silent_agent_pauses_no_producer_before_its_disk_could_be_full(fleet: 
     )
     assert waited_seconds > 2 * SOON_STALE_SECONDS
     for agent in others:
-        assert agent.states_told(marks[agent.broker_id])[-2:] == ["THROTTLE", "PAUSE"]
         assert [entry["broker_id"] for entry in agent.decision["covered"]] == [2]
         assert agent.decision["undetermined"] == []
         assert agent.metric("kquota_covered_until_timestamp_seconds", broker="2") is not None
         sentence = "broker 2, which is silent, may be over its hard limit by now"
         eventually(lambda: agent.told(sentence, since=marks[agent.broker_id]), sentence)  # noqa: B023
+        assert agent.states_told(marks[agent.broker_id])[-2:] == ["THROTTLE", "PAUSE"]
     fleet.clear()
     silent.start()
     fleet.await_enforced("OPEN")
