@@ -1,4 +1,4 @@
-"""The golden samples of the messages: schema and core accept the same, and refuse the same."""
+"""The golden samples of the messages: schema and core accept and refuse the same, with these words."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ from kquota.formats.records import (
 from kquota.formats.usage_format import parse_usage, usage_to_document
 from kquota.policy.events import BrokerOrder, Event, MalformedEvent, OrderEvent, UsageEvent
 from tests.unit.policy.golden import SCHEMAS, Sample, complaints, each, refused_by_schema, samples, validator
+from tests.unit.wording import wording
 
+REFUSALS = wording("refusals")
 APPENDED_MS = round(datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC).timestamp() * 1000)
+# An invalid limit is no malformed record: it makes the broker undetermined.
 INVALID_LIMITS = {
     "limit-type-unknown",
     "limit-type-in-lower-case",
+    "limit-type-empty",
     "limit-level-negative",
+    "limit-level-of-bytes-negative",
+    "limit-level-far-beyond-64-bits",
     "limit-percentage-above-100",
     "limit-level-beyond-64-bits",
+    "limits-in-the-wrong-order",
+    "limits-of-consumed-space-in-the-wrong-order",
     "volume-limit-type-unknown",
     "volume-limit-percentage-above-100",
+    "volume-limit-not-after-the-soft-one-of-all",
     "inodes-negative",
     "inodes-percentage-above-100",
 }
@@ -76,17 +85,31 @@ def test_what_the_core_writes_again_is_valid_and_reads_the_same(golden: Sample) 
     assert (again.hard, again.soft, again.cluster_id) == (record.hard, record.soft, record.cluster_id)
 
 
-@pytest.mark.accepts("A2", "A31", "F5")
+def refusal_of_usage(golden: Sample) -> str | None:
+    """Return why the core can't use a usage record, and whether it is malformed or has an invalid limit."""
+    event = read_event("1", golden.text)
+    if isinstance(event, MalformedEvent):
+        assert golden.name not in INVALID_LIMITS
+        assert (event.broker_id, event.key) == (1, "1")
+        return event.problem
+    assert isinstance(event, UsageEvent)
+    assert golden.name in INVALID_LIMITS
+    if "inodes" not in golden.name:
+        assert event.record.volumes[0].headroom() is None
+    return event.record.invalid_limit
+
+
+@pytest.mark.accepts("A2", "A22", "A23", "A31", "F5", "F6")
 @each("usage", "invalid")
 def test_an_invalid_usage_record_is_refused_by_schema_and_core(golden: Sample) -> None:
-    text = golden.text
-    assert refused_by_schema("usage", text)
-    event = read_event("1", text)
-    # an invalid limit is no malformed record: it makes the broker undetermined
-    assert isinstance(event, MalformedEvent) or (
-        isinstance(event, UsageEvent) and event.record.invalid_limit is not None
-    )
-    assert isinstance(event, UsageEvent) is (golden.name in INVALID_LIMITS)
+    assert refused_by_schema("usage", golden.text)
+    assert refusal_of_usage(golden) == REFUSALS["usage"][golden.name]
+
+
+@pytest.mark.accepts("A2", "A23", "A29", "A31", "F5", "F6")
+@each("usage", "beyond")
+def test_a_usage_record_that_no_schema_can_refuse_is_refused_by_the_core(golden: Sample) -> None:
+    assert refusal_of_usage(golden) == REFUSALS["usage"][golden.name]
 
 
 @each("operator", "valid")
@@ -103,7 +126,7 @@ def test_an_invalid_order_is_refused_by_schema_and_core(golden: Sample) -> None:
     text = golden.text
     key, definition = order_of(golden)
     assert refused_by_schema("operator", text, definition)
-    assert isinstance(read_event(key, text), MalformedEvent)
+    assert read_event(key, text) == MalformedEvent(None, key, REFUSALS["operator"][golden.name])
 
 
 def of_the_orders_topic(golden: Sample) -> tuple[list[str], Event]:
@@ -127,7 +150,20 @@ def test_a_valid_order_of_the_orders_topic_is_accepted_by_schema_and_core(golden
 def test_an_invalid_order_of_the_orders_topic_is_refused_by_schema_and_core(golden: Sample) -> None:
     found, event = of_the_orders_topic(golden)
     assert found
-    assert isinstance(event, MalformedEvent)
+    assert event == MalformedEvent(None, order_of(golden)[0], REFUSALS["orders"][golden.name])
+
+
+@pytest.mark.accepts("G11")
+@each("orders", "beyond")
+def test_an_order_for_too_long_is_refused_by_the_core(golden: Sample) -> None:
+    _, event = of_the_orders_topic(golden)
+    assert event == MalformedEvent(None, order_of(golden)[0], REFUSALS["orders"][golden.name])
+
+
+def test_the_words_of_refusals_are_those_of_samples() -> None:
+    groups = {"usage": ["invalid", "beyond"], "operator": ["invalid"], "orders": ["invalid", "beyond"]}
+    for kind, verdicts in groups.items():
+        assert REFUSALS[kind].keys() == {one.name for verdict in verdicts for one in samples(kind, verdict)}
 
 
 @each("history", "valid")

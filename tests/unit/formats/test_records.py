@@ -106,40 +106,6 @@ def test_a_tombstone_releases_a_hold() -> None:
     assert read_event(b"hold", None) == HoldEvent(None)
 
 
-@pytest.mark.accepts("F5")
-@pytest.mark.parametrize("key", [b"hold", b"quarantine/1", b"maintenance/1"])
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"",
-        b"null",
-        b"[]",
-        b"{}",
-        b"{",
-        raw(order(Action="pause", Until=None)),
-        raw(order(Action="pause", Until=7)),
-        raw(order(Action="pause", Until=[[[]]])),
-        raw(order(Action="pause", Until="tomorrow")),
-        raw(order(Action="pause", Until="2026-11-20T10:15:30")),
-        raw(order(Action="pause", Reason=7)),
-        raw(order(Action="pause", Actor=["alice"])),
-    ],
-)
-def test_an_order_without_an_end_or_garbled_is_malformed(key: bytes, value: bytes) -> None:
-    event = read_event(key, value)
-    assert isinstance(event, MalformedEvent)
-    assert event.broker_id is None
-    assert event.problem
-
-
-@pytest.mark.accepts("F5")
-@pytest.mark.parametrize("action", [None, "", "PAUSE", "throttle", 1, True, [], {}, ["pause"]])
-def test_a_hold_is_pause_or_open_and_nothing_else(action: object) -> None:
-    event = read_event(b"hold", raw(order(Action=action)))
-    assert isinstance(event, MalformedEvent)
-    assert event.problem.endswith("is none of pause, open")
-
-
 @pytest.mark.accepts("F26")
 def test_unknown_fields_of_an_order_are_ignored() -> None:
     assert read_event(b"quarantine/1", raw(order(Ticket="X-1"))) == read_event(b"quarantine/1", raw(order()))

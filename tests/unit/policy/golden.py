@@ -32,7 +32,7 @@ class Sample:
 
 
 def samples(kind: str, verdict: str) -> list[Sample]:
-    """Return the samples of one kind, ``valid`` or ``invalid``; there must be some."""
+    """Return the samples of one kind, ``valid``, ``invalid`` or ``beyond``; there must be some."""
     found = sorted(_samples(kind, verdict), key=lambda one: one.name)
     assert found, f"no {verdict} samples of {kind}"
     names = [one.name for one in found]

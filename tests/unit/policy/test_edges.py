@@ -7,10 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from kquota.formats.records import read_event
 from kquota.formats.usage_format import usage_from_document, usage_to_document
 from kquota.policy.decision import UndeterminedCause
-from kquota.policy.events import MalformedEvent
 from kquota.policy.limits import MAX_BYTES, exact_number
 from kquota.policy.membership import Membership
 from kquota.policy.timestamps import format_utc
@@ -23,8 +21,6 @@ from tests.unit.policy.situations import (
     fold,
     free,
     limit,
-    order,
-    raw,
     reasons,
     usage,
     verdict,
@@ -52,28 +48,6 @@ def test_a_record_is_written_with_who_joined_and_whom_it_replaces_by_these_keys(
 )
 def test_the_largest_number_that_is_read(written: int | str, number: Fraction | None) -> None:
     assert exact_number(int(float(written)) if isinstance(written, str) else written) == number
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "problem"),
-    [
-        ("hold", order(Action="stop"), "Action: 'stop'"),
-        ("hold", order(Action=7), "Action: the value"),
-        ("hold", order(Action="x" * 50), f"Action: '{'x' * 40}'"),
-        ("hold", b"[]", "the value: must be a JSON object"),
-        ("hold", b"{", "not JSON: "),
-        ("hold", order(Action="open") | {"Until": "noon"}, "Until: "),
-        ("quarantine/1", order(Reason=7), "Reason: must be a text of at most "),
-        ("maintenance/1", b"7", "the value: must be a JSON object"),
-    ],
-)
-def test_an_order_that_can_t_be_read_is_named_by_its_key_and_its_problem(
-    key: str, value: dict[str, object] | bytes, problem: str
-) -> None:
-    event = read_event(key, raw(value))
-    assert isinstance(event, MalformedEvent)
-    assert (event.broker_id, event.key) == (None, key)
-    assert event.problem.startswith(problem), event.problem
 
 
 def test_a_soft_limit_of_a_volume_that_can_t_be_judged_is_named() -> None:
