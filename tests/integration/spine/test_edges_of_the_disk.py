@@ -38,7 +38,7 @@ def test_space_that_oscillates_at_the_hard_limit_makes_one_pause(fleet: Fleet) -
     fleet.fill(3, headroom=0.3)
     fleet.await_enforced("THROTTLE")
     for broker_id, agent in fleet.agents.items():
-        eventually(lambda: agent.told("THROTTLE to", since=marks[broker_id]), "it is told")  # noqa: B023
+        eventually(lambda: agent.told("THROTTLE to", since=marks[broker_id]), "it is logged")  # noqa: B023
         told = agent.states_told(marks[broker_id])
         changes = sum(now != before for before, now in zip(["PAUSE", *told], told, strict=False))
         assert changes == 1, f"{agent}: {told}"
