@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from testbed.hosts.rollout import SHARED, play, write_inventory
 from testbed.hosts.spec import HostSpec, Suite, VolumeSpec
 from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.fleet.process_lists import secrets_of_scenarios, watched
+from tests.unit.repository.tree import source_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MakeFleet = Callable[[Sequence[HostSpec]], Fleet]
@@ -76,3 +78,18 @@ def packages() -> Path:
     """The folder with the packages for Debian's suites, built again if their sources are newer."""
     subprocess.run(["make", "--silent", "packages-of-debian"], check=True, cwd=REPOSITORY)
     return REPOSITORY / "dist"
+
+
+@pytest.fixture(scope="session")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tarball of the Ansible collection, as a release has it."""
+    folder = tmp_path_factory.mktemp("collection")
+    for path in source_files("*"):
+        copy = folder / "source" / path.relative_to(REPOSITORY)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy, follow_symlinks=False)
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "0"}
+    make = [REPOSITORY / "tools/release/collection.sh", folder / "source", folder]
+    subprocess.run(make, check=True, env=environment)
+    (made,) = folder.glob("*.tar.gz")
+    return made

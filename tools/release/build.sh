@@ -11,13 +11,6 @@ umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# archive FOLDER NAME…: prints a .tar.gz of the content of FOLDER, without a trace of its time and its maker
-archive() {
-  folder=$1; shift
-  tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-    --format=gnu "$@" | gzip -9n
-}
-
 bom_of_python() { # LOCK NAME: what an environment made from the lock consists of
   .venv-release/bin/cyclonedx-py requirements "requirements/$1.txt" --output-reproducible --of JSON \
     --output-file "$out/$2.cdx.json" >/dev/null
@@ -48,16 +41,11 @@ hatchling="$(pwd)/.venv/bin/hatchling"
 for folder in . spark; do (cd "$work/source/$folder" && "$hatchling" build --directory "$out" >/dev/null); done
 
 echo "The collection"
-mkdir "$work/collection"
-.venv-fleet/bin/ansible-galaxy collection build --output-path "$work" "$work/source" >/dev/null
-tar --extract --gzip --file "$work/kquota-kquota-$version.tar.gz" --directory "$work/collection"
-python3 tools/release/collection.py "$work/collection"
-# Named one by one: ansible-galaxy looks for MANIFEST.json, and finds no ./MANIFEST.json.
-(cd "$work/collection" && ls -A) | archive "$work/collection" --files-from=- > "$out/kquota-kquota-$version.tar.gz"
+tools/release/collection.sh "$work/source" "$out"
 
 echo "The documentation"
 make --no-print-directory docs >/dev/null
-archive build --transform "s,^site,kquota-$version-docs," --exclude .buildinfo site > "$out/kquota-$version-docs.tar.gz"
+tools/release/archive.sh build --transform "s,^site,kquota-$version-docs," --exclude .buildinfo site > "$out/kquota-$version-docs.tar.gz"
 
 echo "The bills of materials"
 bom_of_python agent kquota-agent

@@ -6,7 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.fleet.roles.plays import run_play
+import pytest
+import yaml
+
+from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.unit.repository.tree import REPOSITORY
 
 ACCEPTED = [
     ("Debian", "12.11"),
@@ -106,6 +110,30 @@ def test_each_host_gets_the_package_of_its_distribution(tmp_path: Path) -> None:
         f"{file} {OF_THE_PLUG_IN[facts(*host)['os_family']]} {of_repository}"
         for host, (file, of_repository) in FILES.items()
     ]
+
+
+@pytest.mark.parametrize(
+    ("role", "part", "checks"),
+    [
+        ("kquota_agent", "service", "preflight_host"),
+        ("kquota_callback", "facts_properties", "preflight_node"),
+    ],
+)
+def test_a_package_that_the_control_host_lacks_is_named_before_anything_is_changed(
+    role: str, part: str, checks: str, tmp_path: Path
+) -> None:
+    text = (REPOSITORY / f"roles/{role}/tasks/{checks}.yml").read_text("utf-8")
+    (check,) = [task for task in yaml.safe_load(text) if task["name"] == "Preflight | Check the distribution"]
+    load = {"ansible.builtin.import_role": {"name": role, "tasks_from": part}, "when": False}
+    given = {"ansible_facts": facts("Debian", "13.1"), "kquota_dist_dir": str(tmp_path)}
+    with pytest.raises(PlayFailed) as failed:
+        run_play(tmp_path, [load, check], given)
+    package = OF_THE_PLUG_IN["Debian"] if role == "kquota_callback" else FILES["Debian", "13.1"][0]
+    missing = f"localhost needs {tmp_path}/{package}, which is not on the control host: set kquota_dist_dir"
+    assert missing in words(str(failed.value))
+    run_play(tmp_path, [load, check], {**given, f"{role}_package_source": "repository"})
+    (tmp_path / package).touch()
+    run_play(tmp_path, [load, check], given)
 
 
 def test_only_where_selinux_is_on_files_get_the_contexts_of_its_policy(tmp_path: Path) -> None:
