@@ -39,10 +39,6 @@ test: deps-test ## Everything that every change has to pass, in streams side by 
 	@rm -f build/$@/*.result
 	@$(MAKE) --no-print-directory -j$(or $(JOBS),3) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
 
-.PHONY: test-python
-test-python: ## All Python tests but the pipeline's, in streams side by side
-	$(MAKE) test STREAMS="build spine roles kafka unit load"
-
 .PHONY: test-spark
 test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark and a real Kafka
 	@tools/system-packages.sh browser
@@ -61,14 +57,6 @@ test-long: deps-test deps-pipeline ## The campaigns that take minutes each, one 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own
 	$(MAKE) scenario SCENARIO=default RESIDENT=1
-
-.PHONY: test-unit
-test-unit: deps ## The tests that need neither Kafka nor root
-	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
-
-.PHONY: test-model
-test-model: deps ## Visit every state of a small cluster, and print their number
-	$(PY) -m pytest tests/model -m "not long" -s $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: deps ## Damaged input for every reader, new each time (FUZZ_SCALE=100: more of it; FUZZ_SEED=1: the same again); the plug-in's, too
@@ -119,10 +107,6 @@ mutants: ## Change agent and plug-in in small ways; fails where tests notice too
 .PHONY: mutants-python
 mutants-python: deps-mutants ## The agent's half (MUTANTS_ARGS="--resume": only what no test has killed yet)
 	$(AS_ROOT) $(PY) -m tools.mutants.python_results $(MUTANTS_ARGS)
-
-.PHONY: mutants-page
-mutants-page: deps ## Judge the last campaigns, and write build/mutants/mutants.md
-	$(PY) -m tools.mutants
 
 MUTANT_PACKAGES = admission decision quota govern fence group share threshold
 
@@ -361,7 +345,7 @@ packages: deps callback ## Build the packages into dist/ (SUITES="bookworm trixi
 	tools/packages/build.sh $(SUITES)
 
 .PHONY: release
-release: deps-fleet deps-docs ## Everything of a release into dist/release, built twice and compared; KQUOTA_RELEASE_KEY=FILE signs its list
+release: deps-fleet deps-docs audit ## Everything of a release into dist/release, built twice and compared; KQUOTA_RELEASE_KEY=FILE signs its list
 	@tools/system-packages.sh release
 	@tools/virtual-environment.sh release
 	tools/release/release.sh
