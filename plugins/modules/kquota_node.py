@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Look at a node of Kafka once: its configuration, and the unit and the process that run with it.
+"""Look at a node of Kafka once: its configuration, the unit and process that run with it, and its problems.
 
 In one file, because an import of module_utils that works in a clone of the repository does not work in an
 installed collection, or not with every strategy. The hosts need nothing but Python.
@@ -7,9 +7,11 @@ installed collection, or not with every strategy. The hosts need nothing but Pyt
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import re
+import stat
 import time
 from typing import Any
 
@@ -20,6 +22,7 @@ short_description: Look at a node of Kafka once
 version_added: "0.1.0"
 description:
   - Reads the configuration of a node as Java does, and what kquota has to know of its unit and process.
+  - Names all problems for which the agent or the plug-in cannot be installed on the node.
   - Changes nothing. It returns the properties of kquota and those that kquota has to know, and no others,
     because these may be passwords.
 author:
@@ -54,6 +57,61 @@ options:
   own_environment_file:
     description: The environment file of the role, whose variables are not those of the unit.
     type: path
+  agent:
+    description: What the agent needs of the node. Without it, the module does not look for it.
+    type: dict
+    suboptions:
+      python:
+        description: The Python of the agent.
+        type: path
+        required: true
+      from_wheels:
+        description: Whether the agent is installed from wheels, into a virtual environment of that Python.
+        type: bool
+        default: false
+      secret_files:
+        description: The files with secrets.
+        type: list
+        elements: path
+        default: []
+      listener:
+        description: The listener through which agents connect; empty for any.
+        type: str
+        default: ""
+      clock_synchronized:
+        description: Whether the clock must be synchronized.
+        type: bool
+        default: false
+      control_clock:
+        description: The control host's time, in seconds since 1970.
+        type: float
+        required: true
+      log_dirs_on_root:
+        description: Whether log dirs may be on the root file system.
+        type: bool
+        default: false
+  plug_in:
+    description: What the plug-in needs of the node. Without it, the module does not look for it.
+    type: dict
+    suboptions:
+      kafka_home:
+        description: Kafka's directory.
+        type: path
+        required: true
+      kafka_libs:
+        description: The directories that may have Kafka's jars.
+        type: list
+        elements: path
+        required: true
+      java:
+        description: The broker's Java.
+        type: path
+        required: true
+      as_broker:
+        description: The words before a command that run it as the broker's user.
+        type: list
+        elements: str
+        default: []
 attributes:
   check_mode:
     description: The module changes nothing.
@@ -115,6 +173,37 @@ arrival:
   description: What the arrival file has; empty if there is none.
   type: dict
   returned: always
+problems:
+  description: Sentences that each name what the agent or the plug-in cannot run with, and what is allowed.
+  type: list
+  elements: str
+  returned: always
+python:
+  description: The agent's Python.
+  type: dict
+  returned: if the agent's needs are given
+  contains:
+    version:
+      description: The first two numbers of its version; empty if it cannot be run.
+      type: str
+    has_venv:
+      description: Whether it has the modules for virtual environments.
+      type: bool
+clock:
+  description: The node's time and the control host's time of the arguments, in seconds since 1970.
+  type: dict
+  returned: if the agent's needs are given
+  contains:
+    control:
+      description: The control host's time, which is the earlier one.
+      type: float
+    node:
+      description: The node's time.
+      type: float
+kafka_version:
+  description: The version of Kafka, as a vendor's jars say; 0 if there are no jars.
+  type: str
+  returned: if the plug-in's needs are given
 unit:
   description: The node's unit and process.
   type: dict
@@ -147,6 +236,21 @@ unit:
       type: str
 """
 
+AGENT = {
+    "python": {"type": "path", "required": True},
+    "from_wheels": {"type": "bool", "default": False},
+    "secret_files": {"type": "list", "elements": "path", "default": []},
+    "listener": {"type": "str", "default": ""},
+    "clock_synchronized": {"type": "bool", "default": False},
+    "control_clock": {"type": "float", "required": True},
+    "log_dirs_on_root": {"type": "bool", "default": False},
+}
+PLUG_IN = {
+    "kafka_home": {"type": "path", "required": True},
+    "kafka_libs": {"type": "list", "elements": "path", "required": True},
+    "java": {"type": "path", "required": True},
+    "as_broker": {"type": "list", "elements": "str", "default": []},
+}
 NAMED = (
     "allow.everyone.if.no.acl.found",
     "authorizer.class.name",
@@ -168,6 +272,18 @@ SHOWN = (
     "ProtectSystem",
 )
 KAFKAS = ("kafka*.service", "confluent-server.service", "confluent-kafka.service", "amq_streams*.service")
+KAFKA_LINES = ((4, 0), (4, 4))
+LEAST_PYTHON, LEAST_JAVA = (3, 11), 17
+# A Python of any version can run it.
+ASK_PYTHON = """\
+import sys
+print('%d.%d' % sys.version_info[:2])
+try:
+    import ensurepip, venv
+    print('venv')
+except ImportError:
+    pass
+"""
 FINGERPRINT = re.compile(rb"KQUOTA_BROKER_CONFIGURATION=([0-9a-f]+)")
 
 _BLOCK = re.compile(r"^# BEGIN kquota .*?^# END kquota [^\n]*\n?", re.MULTILINE | re.DOTALL)
@@ -320,6 +436,117 @@ def _unquoted(value: str) -> str:
     return re.sub(r'\\(["\\`$])' if quote else r"\\(.)", r"\1", inner)
 
 
+def node_problems(found: dict[str, Any], file: str, host: str, listener: str) -> list[str]:
+    """Return what is wrong with the node id and the listeners of a configuration."""
+    properties, listeners = found["properties"], found["listeners"]
+    node_id = properties.get("node.id", properties.get("broker.id", ""))
+    if re.fullmatch("[0-9]+", node_id) and (not listener or listener.upper() in listeners):
+        return []
+    return [
+        f"{file} on {host} has node.id '{node_id}' and the listeners {', '.join(listeners)}: node.id must "
+        f"be a number, and the listeners must include {listener or 'any'} (kquota_agent_preflight_listener), "
+        "through which the agents connect."
+    ]
+
+
+def secret_file_problems(paths: list[str], host: str) -> list[str]:
+    """Return which files with secrets are none, or can be read by every user."""
+
+    def is_kept(path: str) -> bool:
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            return False
+        return stat.S_ISREG(mode) and not mode & stat.S_IROTH
+
+    return [
+        f"{path} on {host} must be a file that is not world-readable: create it, or run chmod o-r on it."
+        for path in paths
+        if not is_kept(path)
+    ]
+
+
+def mount_points(mountinfo: str) -> list[str]:
+    """Return the mount points of /proc/self/mountinfo, which writes blanks as octal numbers."""
+    return [
+        re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4])
+        for line in mountinfo.splitlines()
+    ]
+
+
+def log_dir_problems(dirs: list[str], points: list[str], file: str, host: str, on_root: bool) -> list[str]:
+    """Return which log dirs are not there, or are on the root file system where they must not be."""
+    problems, of_root = [], []
+    for path in dirs:
+        real = os.path.realpath(path)
+        try:
+            os.stat(real)  # noqa: PTH116
+        except OSError as error:
+            problems.append(
+                f"log.dirs in {file} on {host} names {path}, which cannot be found ({error.strerror}): "
+                "create it, or mount its volume."
+            )
+            continue
+        around = [point for point in points if f"{real}/".startswith(f"{point.rstrip('/')}/")]
+        if max(around, key=len, default="/") == "/":
+            of_root.append(path)
+    if of_root and not on_root:
+        problems.append(
+            f"The log dir {', '.join(of_root)} on {host} is on the root file system: mount its volume, or "
+            "set kquota_agent_preflight_log_dirs_on_root to true to apply the limits to the root file system."
+        )
+    return problems
+
+
+def kafka_version(jars: list[str], mapping: str) -> str:
+    """Return the version of Kafka, by the names of its jars, or by what a vendor's jars say of themselves."""
+    # The jars know which metadata they write.
+    said = re.search(r"metadata[.]version=[0-9]+ [(]([0-9]+[.][0-9]+)", mapping)
+    named = [re.search(r"([0-9]+\.[0-9]+\.[0-9]+)[^/]*\.jar$", jar) for jar in jars]
+    return said[1] if said else next((each[1] for each in named if each), "0")
+
+
+def kafka_problems(version: str, jars: list[str], home: str, libs: list[str], host: str) -> list[str]:
+    """Return whether the plug-in does not support a version of Kafka."""
+    oldest, newest = KAFKA_LINES
+    if oldest <= tuple(map(int, (*version.split("."), "0")[:2])) <= newest:
+        return []
+    names = ", ".join(map(os.path.basename, jars)) or f"no kafka-clients-*.jar in {' or '.join(libs)}"
+    return [
+        f"Kafka in {home} on {host} ({names}) is {version}, but the plug-in supports "
+        f"{oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}: set kquota_kafka_home to the directory with "
+        "its bin and libs, or upgrade Kafka."
+    ]
+
+
+def java_problems(java: str, status: int, said: str, host: str) -> list[str]:
+    """Return whether `java -version`, with this status and text, is of no Java that the plug-in can use."""
+    version = re.search(r'"([0-9]+)', said)
+    if status == 0 and version and int(version[1]) >= LEAST_JAVA:
+        return []
+    is_what = (said.strip().splitlines() or ["a program that says no version"])[0]
+    is_wrong = f"is {is_what}" if status == 0 else f"cannot be run ({is_what})"
+    return [
+        f"{java} on {host} {is_wrong}, but the plug-in needs Java {LEAST_JAVA} or later: set "
+        "kquota_callback_java to a newer one."
+    ]
+
+
+def python_problems(
+    python: str, status: int, version: str, said: str, from_wheels: bool, host: str
+) -> list[str]:
+    """Return whether the agent cannot run with a Python."""
+    is_known = status == 0 and re.fullmatch(r"[0-9]+\.[0-9]+", version)
+    # The package requires the Python that it was made for.
+    if is_known and (not from_wheels or tuple(map(int, version.split("."))) >= LEAST_PYTHON):
+        return []
+    is_wrong = f"is Python {version}" if is_known else f"cannot be run ({said or version})"
+    return [
+        f"{python} on {host} {is_wrong}, but the agent needs {LEAST_PYTHON[0]}.{LEAST_PYTHON[1]} or later: "
+        "set kquota_agent_python to a newer one."
+    ]
+
+
 def _read(path: str, limit: int = 1 << 20) -> bytes | None:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as the module's argument has it
@@ -331,14 +558,14 @@ def _read(path: str, limit: int = 1 << 20) -> bytes | None:
 def _age_of(pid: str) -> int | None:
     """Return for how many seconds a process has run; None without a process."""
     try:
-        stat = _read(f"/proc/{pid}/stat")
+        status = _read(f"/proc/{pid}/stat")
         uptime = _read("/proc/uptime")
     except OSError:
         return None
-    if not stat or not uptime:
+    if not status or not uptime:
         return None
     # The name of a program may have blanks and parentheses.
-    ticks = int(stat.rpartition(b")")[2].split()[19])
+    ticks = int(status.rpartition(b")")[2].split()[19])
     return int(float(uptime.split()[0]) - ticks / os.sysconf("SC_CLK_TCK"))
 
 
@@ -390,7 +617,82 @@ def look(module: Any) -> dict[str, Any]:
     )
     if given["unit"]:
         found["unit"] = _unit(module)
+    found["problems"] = []
+    if given["agent"]:
+        results, problems = look_for_agent(module, given["agent"], found)
+        found.update(results, problems=problems)
+    if given["plug_in"]:
+        results, problems = look_for_plug_in(module, given["plug_in"])
+        found.update(results, problems=found["problems"] + problems)
     return found
+
+
+def _run(module: Any, command: list[str]) -> tuple[int, str, str]:
+    """Run a program; one that is not there fails as in a shell. Arguments stay as given: one is a script."""
+    try:
+        status, out, said = module.run_command(command, handle_exceptions=False, expand_user_and_vars=False)
+    except OSError as error:
+        return 127, "", error.strerror or ""
+    return status, out, said.strip()
+
+
+def look_for_agent(
+    module: Any, needs: dict[str, Any], found: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the results that need the agent's arguments, and what the agent cannot run with."""
+    node = time.time()
+    file, host = module.params["server_properties"], module.params["host"]
+    status, answer, said = _run(module, [needs["python"], "-c", ASK_PYTHON])
+    version, *modules = answer.split() or [""]
+    problems = [
+        *secret_file_problems(needs["secret_files"], host),
+        *python_problems(needs["python"], status, version, said, needs["from_wheels"], host),
+        *node_problems(found, file, host, needs["listener"]),
+    ]
+    if needs["clock_synchronized"]:
+        command = ["timedatectl", "show", "--property=NTPSynchronized", "--value"]
+        _, synchronized, said = _run(module, command)
+        if synchronized.strip() != "yes":
+            why = ": ".join(filter(None, ["timedatectl show", " ".join(said.split())]))
+            problems.append(
+                f"The clock of {host} is not synchronized ({why}): run chrony or systemd-timesyncd, or set "
+                "kquota_agent_preflight_clock_synchronized to false if another service sets the clock."
+            )
+    points = mount_points((_read("/proc/self/mountinfo", 1 << 24) or b"").decode("utf-8", "surrogateescape"))
+    problems += log_dir_problems(found["log_dirs"], points, file, host, needs["log_dirs_on_root"])
+    results = {
+        "python": {"version": "" if status else version, "has_venv": "venv" in modules},
+        "clock": {"control": needs["control_clock"], "node": node},
+    }
+    return results, problems
+
+
+def look_for_plug_in(module: Any, needs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the results that need the plug-in's arguments, and what the plug-in cannot run with."""
+    host, libs = module.params["host"], needs["kafka_libs"]
+    as_broker = [*needs["as_broker"], needs["java"]]
+    jars = [path for folder in libs for path in _jars(folder)]
+    mapping = ""
+    # Vendors number their versions in other ways: 8.1.0-ccs is Kafka 4.1.
+    if jars and not re.search(r"/kafka-clients-[34][.][0-9]+[.][0-9]+[.]jar$", jars[0]):
+        class_path = ":".join(f"{folder}/*" for folder in libs)
+        tool = ["-Xmx64m", "-cp", class_path, "kafka.tools.StorageTool", "version-mapping"]
+        mapping = _run(module, [*as_broker, *tool])[1]
+    version = kafka_version(jars, mapping)
+    status, out, said = _run(module, [*as_broker, "-version"])
+    problems = [
+        *kafka_problems(version, jars, needs["kafka_home"], libs, host),
+        *java_problems(needs["java"], status, said or out, host),
+    ]
+    return {"kafka_version": version}, problems
+
+
+def _jars(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return []
+    return [f"{folder}/{name}" for name in fnmatch.filter(names, "kafka-clients-*.jar")]
 
 
 def _unit(module: Any) -> dict[str, Any]:
@@ -435,6 +737,8 @@ def main() -> None:
             "arrival_file": {"type": "path"},
             "unit": {"type": "str"},
             "own_environment_file": {"type": "path"},
+            "agent": {"type": "dict", "options": AGENT},
+            "plug_in": {"type": "dict", "options": PLUG_IN},
         },
         supports_check_mode=True,
     )

@@ -9,9 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.unit.repository.tree import REPOSITORY
 
 PROGRAMS = REPOSITORY / ".venv-fleet/bin"
+# A node, as far as the plug-in's preflight reads it.
+NODE: dict[str, Any] = {
+    "properties": {"node.id": "7"},
+    "ends_in_continuation": False,
+    "unit": {"load_state": "loaded", "kafka_units": []},
+    "problems": [],
+}
 
 
 class PlayFailed(AssertionError):
@@ -75,6 +84,13 @@ def run_playbook(
     if finished.returncode:
         raise PlayFailed(finished.stdout + finished.stderr)
     return finished.stdout
+
+
+def check_of_problems(role: str, file: str) -> list[dict[str, Any]]:
+    """The role's check that there is no problem, after its defaults and variables without its tasks."""
+    tasks = yaml.safe_load((REPOSITORY / f"roles/{role}/tasks/{file}.yml").read_text("utf-8"))
+    load = {"ansible.builtin.import_role": {"name": role, "tasks_from": file}, "when": False}
+    return [load, *(task for task in tasks if task["name"] == "Preflight | Check that there is no problem")]
 
 
 def run_tasks(

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.fleet.roles.authority import ISSUE, certificate
-from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_tasks
+from tests.fleet.roles.plays import NODE, PROGRAMS, PlayFailed, check_of_problems, run_play, run_tasks
 from tests.fleet.roles.test_permissions import kafka
 from tests.fleet.roles.test_properties import PARTS
 from tests.unit.repository.tree import REPOSITORY
@@ -145,13 +145,10 @@ def test_the_preflight_refuses_a_pattern_that_exempts_too_many(tmp_path: Path) -
     }
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": LOCAL}}))
-    text = (REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8")
-    (check,) = [task for task in yaml.safe_load(text) if "Check the principals" in task["name"]]
-    load = {"ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "facts"}, "when": False}
-    node = {"properties": {"node.id": "7"}}
-    given = {"kquota_broker_principals": ["User:broker"], "kquota_callback_node": node}
+    check = check_of_problems("kquota_callback", "preflight_node")
+    given = {"kquota_broker_principals": ["User:broker"], "kquota_callback_node": NODE}
     with pytest.raises(PlayFailed) as failed:
-        run_play(tmp_path, [load, check], given, inventory=str(inventory))
+        run_play(tmp_path, check, given, inventory=str(inventory))
     shown = str(failed.value)
     failures = dict(re.findall(r"(?m)^(case\d+) .*failed=(\d)", shown))
     assert [failures[f"case{number}"] for number in range(len(hosts))] == ["0"] * len(accepted) + ["1"] * len(

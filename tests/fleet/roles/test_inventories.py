@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kquota.settings import load
-from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.fleet.roles.plays import NODE, PlayFailed, check_of_problems, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
@@ -80,10 +80,10 @@ def test_a_controller_on_a_broker_s_host_needs_a_name(tmp_path: Path) -> None:
 
 
 def test_a_unit_needs_its_full_name(tmp_path: Path) -> None:
-    text = (REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8")
-    tasks = [task for task in yaml.safe_load(text) if "unit exists" in task["name"]]
+    tasks = check_of_problems("kquota_callback", "preflight_node")
     # systemctl accepts both.
-    given = {"kquota_callback_unit": {"load_state": "loaded"}}
+    principals = {"kquota_agent_principals": ["User:agent"], "kquota_broker_principals": ["User:broker"]}
+    given = {**principals, "kquota_callback_node": NODE}
     run_play(tmp_path, tasks, {**given, "kquota_callback_broker_unit": "kafka@a.service"})
     with pytest.raises(PlayFailed, match=r"no\s+unit\s+kafka\s+on"):
         run_play(tmp_path, tasks, {**given, "kquota_callback_broker_unit": "kafka"})

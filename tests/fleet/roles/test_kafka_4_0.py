@@ -18,7 +18,7 @@ WITH, WITHOUT = (
     ("org.kquota.KquotaCallback", "org.kquota.KquotaAuthorizer"),
     ("org.kquota.CallbackWithoutMetrics", "org.kquota.AuthorizerWithoutMetrics"),
 )
-PREFLIGHT = ("facts_properties", "preflight_versions", "preflight_names")
+PREFLIGHT = ("facts_properties", "preflight_names")
 CONFIGURE = ("facts_properties", "configure_properties")
 
 
@@ -58,7 +58,14 @@ class Cluster:
 
     def play(self, *parts: str, limit: str = "all", saves: bool = False) -> str:
         tasks: list[dict[str, object]] = [
-            {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": part, "public": True}}
+            {
+                "ansible.builtin.include_role": {
+                    "name": "kquota_callback",
+                    "tasks_from": part,
+                    "public": True,
+                },
+                "vars": {"kquota_callback_looks_at_versions": "preflight_names" in parts},
+            }
             for part in parts
         ]
         if saves:

@@ -103,14 +103,16 @@ def test_the_agent_s_preflight_needs_the_configuration_which_may_be_a_symbolic_l
         (REPOSITORY / "roles/kquota_agent/tasks/preflight_host.yml").read_text("utf-8")
     )
     known = {"ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"}, "when": False}
-    (look,) = (task for task in preflight if "Look at the broker's configuration" in task["name"])
+    (look,) = (task for task in preflight if "Look at the host" in task["name"])
+    given = {"kquota_agent_kafka": {}, "kquota_agent_preflight_clock_synchronized": False}
     show = {"ansible.builtin.debug": {"msg": "node {{ kquota_agent_node_id }}"}}
     file, link = tmp_path / "kept.properties", tmp_path / "server.properties"
     for absent in (link, tmp_path):
         with pytest.raises(PlayFailed) as failed:
-            run_play(tmp_path, [known, look], {"kquota_agent_server_properties": str(absent)})
+            run_play(tmp_path, [known, look], {**given, "kquota_agent_server_properties": str(absent)})
         said = f"There is no file {absent} on localhost: set kquota_server_properties to the broker's"
         assert f"{said} configuration file." in " ".join(str(failed.value).split())
     file.write_text("node.id=7\n")
     link.symlink_to(file)
-    assert "node 7" in run_play(tmp_path, [known, look, show], {"kquota_agent_server_properties": str(link)})
+    given["kquota_agent_server_properties"] = str(link)
+    assert "node 7" in run_play(tmp_path, [known, look, show], given)

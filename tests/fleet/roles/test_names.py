@@ -16,7 +16,7 @@ from cryptography import x509
 from kquota.formats.signature_headers import writer_of
 from kquota.trust.keys import uris
 from tests.fleet.roles.authority import PASSPHRASE
-from tests.fleet.roles.plays import PlayFailed, run_play, run_playbook
+from tests.fleet.roles.plays import NODE, PlayFailed, check_of_problems, run_play, run_playbook
 from tests.fleet.roles.test_authority import OWN_NAME
 from tests.fleet.roles.test_requests import Site
 from tests.unit.repository.tree import REPOSITORY
@@ -131,26 +131,16 @@ def test_a_node_id_that_is_no_number_gets_nothing_signed(by: str, hosts: Hosts) 
 
 
 @pytest.mark.parametrize("value", ["1\n", "1,URI:kquota://*/operator/evil"])
-def test_both_preflights_refuse_a_node_id_that_is_no_number(value: str, tmp_path: Path) -> None:
+def test_the_preflight_refuses_a_node_id_that_is_no_number(value: str, tmp_path: Path) -> None:
     given = {
-        "kquota_callback_node_id": value,
+        "kquota_callback_node": {**NODE, "properties": {"node.id": value}},
         "kquota_callback_agent_principals": ["User:agent"],
         "kquota_callback_broker_principals": ["User:broker"],
-        "kquota_callback_exempt_principals": ["User:agent"],
-        "kquota_callback_block": "",
-        "kquota_callback_server_properties": "server.properties",
-        "kquota_callback_tiered_storage": False,
-        "kquota_agent_node_id": value,
-        "kquota_agent_preflight_listener": "",
-        "kquota_agent_listeners": [],
-        "kquota_agent_server_properties": "server.properties",
     }
-    for role, file in (("kquota_callback", "preflight_node"), ("kquota_agent", "preflight_host")):
-        text = (REPOSITORY / f"roles/{role}/tasks/{file}.yml").read_text("utf-8")
-        (check,) = [task for task in yaml.safe_load(text) if "the node id" in task["name"]]
-        run_play(tmp_path, [check], {**given, f"{role}_node_id": "1"})
-        with pytest.raises(PlayFailed, match=r"must\s+be\s+a\s+number"):
-            run_play(tmp_path, [check], given)
+    check = check_of_problems("kquota_callback", "preflight_node")
+    run_play(tmp_path, check, {**given, "kquota_callback_node": NODE})
+    with pytest.raises(PlayFailed, match=r"must\s+be\s+a\s+number"):
+        run_play(tmp_path, check, given)
 
 
 def test_of_two_hosts_with_one_id_one_gets_a_certificate(hosts: Hosts) -> None:

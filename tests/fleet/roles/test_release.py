@@ -75,7 +75,7 @@ def install(dist: Path, role: str = "kquota_callback", **variables: object) -> s
     verification = {"name": role, "tasks_from": "preflight_release"}
     given = {
         "ansible_facts": FACTS,
-        "kquota_agent_python_version": {"stdout": "3.11"},
+        "kquota_agent_node": {"python": {"version": "3.11"}},
         "kquota_dist_dir": str(dist),
         "kquota_release_signers": str(dist.parent / "signers"),
     }

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kquota.settings import load
-from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, check_of_problems, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 ROLE = REPOSITORY / "roles/kquota_agent"
@@ -132,7 +132,10 @@ def test_a_configuration_with_credentials_is_checked_by_a_unit_that_gets_them(tm
     ],
 )
 def test_a_login_without_a_password_is_refused(variables: dict[str, object], tmp_path: Path) -> None:
-    tasks = [KNOWN, named("preflight_host.yml", "user name and password")]
-    run_play(tmp_path, tasks, {"vault_kquota_agent_password": PASSWORD}, inventory=SASL)
+    tasks = check_of_problems("kquota_agent", "preflight_host")
+    now = "{{ kquota_agent_control_clock | float }}"
+    node = {"clock": {"control": now, "node": now}, "problems": []}
+    given = {"kquota_agent_node": node, "ansible_facts": {"service_mgr": "systemd"}}
+    run_play(tmp_path, tasks, {**given, "vault_kquota_agent_password": PASSWORD}, inventory=SASL)
     with pytest.raises(PlayFailed, match=r"sasl_ssl\s+needs\s+sasl\.username"):
-        run_play(tmp_path, tasks, variables, inventory=SASL)
+        run_play(tmp_path, tasks, {**given, **variables}, inventory=SASL)

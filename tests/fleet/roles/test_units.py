@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.fleet.roles.plays import PlayFailed, run_play
-from tests.unit.repository.tree import REPOSITORY
+from tests.fleet.roles.plays import NODE, PlayFailed, check_of_problems, run_play
 
-TASKS = yaml.safe_load((REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8"))
 CHECKS = [
     {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "facts", "public": True}},
-    *(task for task in TASKS if task["name"].endswith("the unit exists")),
+    *check_of_problems("kquota_callback", "preflight_node"),
 ]
+PRINCIPALS = {"kquota_agent_principals": ["User:agent"], "kquota_broker_principals": ["User:broker"]}
 FILES = "kafka.service enabled enabled\nkafka@.service disabled enabled\n"
 UNITS = """\
 kafka-exporter.service not-found inactive dead kafka-exporter.service
@@ -39,6 +37,7 @@ def test_the_units_that_there_are_are_named(case: str, tmp_path: Path) -> None:
     program.write_text(f'#!/bin/sh\ncat "{tmp_path}/$1"\n')
     program.chmod(0o755)
     variables = {
+        **PRINCIPALS,
         "kquota_callback_broker_unit": unit,
         "kquota_server_properties": str(tmp_path / "server.properties"),
     }
@@ -51,9 +50,6 @@ def test_the_units_that_there_are_are_named(case: str, tmp_path: Path) -> None:
 
 
 def test_a_name_without_its_suffix_is_completed(tmp_path: Path) -> None:
-    variables = {
-        "kquota_callback_broker_unit": "kafka",
-        "kquota_callback_unit": {"load_state": "loaded"},
-    }
+    variables = {**PRINCIPALS, "kquota_callback_broker_unit": "kafka", "kquota_callback_node": NODE}
     with pytest.raises(PlayFailed, match=r"the\s+full\s+name\s+of\s+the\s+unit,\s+kafka\.service"):
         run_play(tmp_path, CHECKS[1:], variables)

@@ -3,56 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from plugins.modules.kquota_node import look_for_plug_in
 from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
-LOOK = {"name": "kquota_callback", "tasks_from": "preflight_versions", "public": True}
+
+class Module:
+    """As Ansible's: runs programs."""
+
+    params: Mapping[str, Any] = {"host": "broker-1"}
+
+    def run_command(self, command: list[str], **_: object) -> tuple[int, str, str]:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
 
 
-def look(folder: Path, *more: Mapping[str, object]) -> None:
-    """Look at a broker whose Kafka is in this folder, and run these tasks then."""
-    variables = {"kquota_callback_kafka_home": str(folder), "kquota_callback_java": shutil.which("java")}
-    owner = {"kquota_callback_broker_user": "root", "kquota_callback_broker_group": "root"}
-    run_play(folder, [{"ansible.builtin.include_role": LOOK}, *more], {**variables, **owner})
-
-
-def with_jar(folder: Path, name: str) -> Path:
-    # As in Confluent's packages, or as in those of Apache.
-    libs = folder / ("share/java/kafka" if "4.1.2" in name else "libs")
-    libs.mkdir(parents=True)
-    (libs / name).touch()
-    return folder
-
-
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"])
-def test_supported_versions_are_accepted_by_the_names_of_their_jars(version: str, tmp_path: Path) -> None:
-    look(with_jar(tmp_path, f"kafka-clients-{version}.jar"))
-
-
-@pytest.mark.parametrize("name", ["kafka-clients-3.9.2.jar", "kafka-clients-4.5.0.jar", "other.jar"])
-def test_others_are_refused_with_what_is_supported(name: str, tmp_path: Path) -> None:
-    found = name if name.startswith("kafka-clients") else "no kafka-clients"
-    with pytest.raises(
-        PlayFailed, match=rf"{found}[\s\S]*supports\s+4\.0\s+to\s+4\.4[\s\S]*kquota_kafka_home"
-    ):
-        look(with_jar(tmp_path, name))
-
-
-def with_jars_of_a_vendor(folder: Path, vendors: str, kafka: str) -> Path:
-    """All jars of a Kafka, under the names that a vendor gives them."""
+def look_at_vendor(folder: Path, vendors: str, kafka: str) -> tuple[str, list[str]]:
+    """Look at all jars of a Kafka, under the names that a vendor gives them."""
     libs = folder / "libs"
     libs.mkdir()
     for jar in ensure_kafka_runtime(kafka).jars.iterdir():
         (libs / jar.name.replace(f"-{kafka}.jar", f"-{vendors}.jar")).symlink_to(jar)
-    return folder
+    needs = {"kafka_home": str(folder), "kafka_libs": [str(libs), str(folder / "none")], "as_broker": ["env"]}
+    found, problems = look_for_plug_in(Module(), {**needs, "java": shutil.which("java")})
+    return found["kafka_version"], problems
 
 
 @pytest.mark.parametrize(
@@ -62,18 +47,53 @@ def with_jars_of_a_vendor(folder: Path, vendors: str, kafka: str) -> Path:
 def test_the_version_of_a_vendor_is_what_the_jars_say(
     vendors: str, kafka: str, line: str, tmp_path: Path
 ) -> None:
-    is_line = {"ansible.builtin.assert": {"that": f"kquota_callback_kafka_version == '{line}'"}}
-    look(with_jars_of_a_vendor(tmp_path, vendors, kafka), is_line)
+    assert look_at_vendor(tmp_path, vendors, kafka) == (line, [])
 
 
 def test_a_vendor_s_version_of_an_unsupported_kafka_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlayFailed, match=r"7\.9\.2-ccs[\s\S]*is\s+7\.9\.2,\s+but\s+the\s+plug-in\s+supports"):
-        look(with_jars_of_a_vendor(tmp_path, "7.9.2-ccs", "3.9.2"))
+    _, (problem,) = look_at_vendor(tmp_path, "7.9.2-ccs", "3.9.2")
+    assert "(kafka-clients-7.9.2-ccs.jar) is 7.9.2, but the plug-in supports" in problem
 
 
-def test_a_vendor_s_version_that_no_jar_explains_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlayFailed, match=r"8\.1\.0-ccs[\s\S]*is\s+8\.1\.0"):
-        look(with_jar(tmp_path, "kafka-clients-8.1.0-ccs.jar"))
+def test_the_role_refuses_what_is_not_supported_with_every_other_problem_and_keeps_the_version(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "share/java/kafka").mkdir(parents=True)
+    jar = tmp_path / "share/java/kafka/kafka-clients-3.9.2.jar"
+    jar.touch()
+    (tmp_path / "server.properties").write_text("node.id=x\n")
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\necho LoadState=loaded\n")
+    systemctl.chmod(0o755)
+    variables = {
+        "kquota_callback_server_properties": str(tmp_path / "server.properties"),
+        "kquota_callback_kafka_home": str(tmp_path),
+        "kquota_callback_java": shutil.which("java"),
+        "kquota_callback_broker_user": "root",
+        "kquota_callback_broker_group": "root",
+        "kquota_callback_agent_principals": ["User:agent"],
+        "kquota_callback_broker_principals": ["User:broker"],
+        "kquota_callback_install_method": "jar",
+        "kquota_callback_quota_groups": [{"name": "of none"}],
+    }
+    role = {"name": "kquota_callback", "tasks_from": "preflight", "public": True}
+    tasks = [
+        {"ansible.builtin.include_role": role},
+        {"ansible.builtin.assert": {"that": "kquota_callback_kafka_version == '4.4.0'"}},
+    ]
+    play = [{"environment": {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, "block": tasks}]
+    with pytest.raises(PlayFailed) as failed:
+        run_play(tmp_path, play, variables)
+    said = " ".join(str(failed.value).split())
+    assert (
+        "(kafka-clients-3.9.2.jar) is 3.9.2, but the plug-in supports 4.0 to 4.4: set kquota_kafka_home"
+        in said
+    )
+    assert "('x') must be a number" in said
+    assert "kquota_callback_quota_groups: the name 'of none' is invalid" in said.replace("''", "'")
+    jar.rename(jar.with_name("kafka-clients-4.4.0.jar"))
+    (tmp_path / "server.properties").write_text("node.id=1\n")
+    run_play(tmp_path, play, {**variables, "kquota_callback_quota_groups": []})
 
 
 @pytest.mark.parametrize(

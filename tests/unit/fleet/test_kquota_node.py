@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,13 +17,16 @@ from hypothesis import strategies as st
 
 from plugins.modules import kquota_node
 from plugins.modules.kquota_node import (
+    ASK_PYTHON,
     InvalidProperties,
     callback_class,
     environment_files,
     kafka_units,
+    log_dir_problems,
     look,
     look_at_properties,
     look_at_unit,
+    mount_points,
     parse_properties,
 )
 
@@ -44,6 +48,7 @@ class Module:
 
     def __init__(self, file: Path, shown: str = "", listed: str = "", **arguments: object) -> None:
         self._shown, self._listed = shown, listed
+        self.answers: dict[str, tuple[int, str, str]] = {}
         self.params = {
             "server_properties": str(file),
             "host": "broker-1",
@@ -53,10 +58,17 @@ class Module:
             "arrival_file": None,
             "unit": None,
             "own_environment_file": "/own.env",
+            "agent": None,
+            "plug_in": None,
             **arguments,
         }
 
-    def run_command(self, command: list[str]) -> tuple[int, str, str]:
+    def run_command(self, command: list[str], **_: bool) -> tuple[int, str, str]:
+        if command[0] != "systemctl":
+            answer = next((self.answers[word] for word in reversed(command) if word in self.answers), None)
+            if answer is None:
+                raise FileNotFoundError(2, "No such file or directory")
+            return answer
         if command[1] != "show":
             return 0, self._listed, ""
         return (0, self._shown, "") if self._shown else (1, "", "Failed to connect to bus\n")
@@ -248,12 +260,215 @@ def test_what_cannot_be_read_is_named_without_a_password(
     assert "hunter2" not in str(failed.value)
 
 
+def agent(**needs: object) -> dict[str, object]:
+    """The agent's needs on a node that has them."""
+    return {
+        "python": "/usr/bin/python3",
+        "from_wheels": True,
+        "secret_files": [],
+        "listener": "",
+        "clock_synchronized": True,
+        "control_clock": 5.5,
+        "log_dirs_on_root": True,
+        **needs,
+    }
+
+
+def looked(
+    folder: Path, needs: dict[str, object], text: str, **answers: tuple[int, str, str]
+) -> dict[str, Any]:
+    """Look for what the agent needs, on a node with this configuration; these are the programs' answers."""
+    file = folder / "server.properties"
+    file.write_text(f"{text}\n")
+    module = Module(file, agent=needs)
+    module.answers = {
+        ASK_PYTHON: answers.get("python", (0, "3.11\nvenv\n", "")),
+        "timedatectl": answers.get("timedatectl", (0, "yes\n", "")),
+    }
+    return look(module)
+
+
+def test_a_node_that_has_what_the_agent_needs_has_no_problem(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.touch(mode=0o640)
+    needs = agent(listener="internal", secret_files=[str(secret)])
+    before = time.time()
+    found = looked(tmp_path, needs, f"node.id=7\nlog.dirs={tmp_path}\nlisteners=INTERNAL://:9093")
+    assert found["problems"] == []
+    assert found["python"] == {"version": "3.11", "has_venv": True}
+    assert found["clock"]["control"] == 5.5
+    assert before <= found["clock"]["node"] <= time.time()
+
+
+def test_all_problems_of_the_agent_are_named_at_once(tmp_path: Path) -> None:
+    readable, link, kept = (tmp_path / name for name in ("readable", "link", "kept"))
+    for file in (readable, kept):
+        file.touch(mode=0o640)
+    readable.chmod(0o644)
+    link.symlink_to(kept)
+    needs = agent(listener="OTHER", secret_files=[str(readable), str(link), "/none", str(kept)])
+    found = looked(
+        tmp_path,
+        needs,
+        f"node.id=1,URI:x\nlog.dirs={tmp_path}/none,/",
+        python=(0, "3.9\n", ""),
+        timedatectl=(1, "", "Failed to\nconnect\n"),
+    )
+    file = tmp_path / "server.properties"
+    assert found["problems"] == [
+        *(
+            f"{path} on broker-1 must be a file that is not world-readable: create it, or run chmod"
+            " o-r on it."
+            for path in (readable, link, "/none")
+        ),
+        "/usr/bin/python3 on broker-1 is Python 3.9, but the agent needs 3.11 or later: set"
+        " kquota_agent_python to a newer one.",
+        f"{file} on broker-1 has node.id '1,URI:x' and the listeners PLAINTEXT: node.id must be a"
+        " number, and the listeners must include OTHER (kquota_agent_preflight_listener), through which"
+        " the agents connect.",
+        "The clock of broker-1 is not synchronized (timedatectl show: Failed to connect): run chrony or"
+        " systemd-timesyncd, or set kquota_agent_preflight_clock_synchronized to false if another service"
+        " sets the clock.",
+        f"log.dirs in {file} on broker-1 names {tmp_path}/none, which cannot be found (No such file or"
+        " directory): create it, or mount its volume.",
+    ]
+    assert found["python"] == {"version": "3.9", "has_venv": False}
+
+
+@pytest.mark.parametrize(
+    ("answer", "from_wheels", "problem"),
+    [
+        # The package requires the Python that it was made for.
+        ((0, "3.9\nvenv\n", ""), False, None),
+        ((0, "3.12\n", ""), True, None),
+        ((0, "3.9\nvenv\n", ""), True, "is Python 3.9, but the agent needs 3.11 or later"),
+        ((1, "", "broken"), False, "cannot be run (broken), but the agent needs 3.11 or later"),
+        (None, True, "cannot be run (No such file or directory), but the agent needs 3.11 or later"),
+    ],
+)
+def test_the_agent_s_python_is_refused_with_its_version(
+    answer: tuple[int, str, str] | None, from_wheels: bool, problem: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "server.properties").write_text(f"node.id=1\nlog.dirs={tmp_path}\n")
+    needs = agent(from_wheels=from_wheels, clock_synchronized=False)
+    module = Module(tmp_path / "server.properties", agent=needs)
+    module.answers = {} if answer is None else {ASK_PYTHON: answer}
+    found = look(module)
+    sentence = f"/usr/bin/python3 on broker-1 {problem}: set kquota_agent_python to a newer one."
+    assert found["problems"] == ([] if problem is None else [sentence])
+    assert found["python"]["version"] == ("" if answer is None or answer[0] else answer[1].split()[0])
+
+
+def test_log_dirs_on_the_root_file_system_are_named_unless_they_are_allowed(tmp_path: Path) -> None:
+    mounted, link, on_root = tmp_path / "a volume" / "log", tmp_path / "link", tmp_path / "a volume of none"
+    mounted.mkdir(parents=True)
+    on_root.mkdir()
+    link.symlink_to(mounted)
+    written = str(mounted.parent).replace(" ", "\\040")
+    points = mount_points(f"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:2 / {written} rw - ext4 /dev/b rw\n")
+    assert points == ["/", str(mounted.parent)]
+    given = [str(mounted), str(link), str(on_root), "/"]
+    assert log_dir_problems(given, points, "file", "broker-1", True) == []
+    assert log_dir_problems(given, points, "file", "broker-1", False) == [
+        f"The log dir {on_root}, / on broker-1 is on the root file system: mount its volume, or set"
+        " kquota_agent_preflight_log_dirs_on_root to true to apply the limits to the root file system."
+    ]
+
+
+def with_jars(folder: Path, *names: str) -> Module:
+    """A node with these jars, as Apache's packages or Confluent's have them."""
+    (folder / "server.properties").write_text("node.id=1\n")
+    libs = [folder / "libs", folder / "share/java/kafka"]
+    for name in names:
+        place = libs["4.1.2" in name]
+        place.mkdir(parents=True, exist_ok=True)
+        (place / name).touch()
+    needs = {"kafka_home": str(folder), "kafka_libs": [*map(str, libs)], "java": "java", "as_broker": ["as"]}
+    module = Module(folder / "server.properties", plug_in=needs)
+    module.answers = {"-version": (0, "", 'openjdk version "17.0.1" 2021-10-19\n')}
+    return module
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"])
+def test_supported_versions_are_accepted_by_the_names_of_their_jars(version: str, tmp_path: Path) -> None:
+    found = look(with_jars(tmp_path, f"kafka-clients-{version}.jar", "other-3.0.0.jar"))
+    assert (found["kafka_version"], found["problems"]) == (version, [])
+
+
+@pytest.mark.parametrize(
+    ("jars", "named", "version"),
+    [
+        (("kafka-clients-3.9.2.jar",), "kafka-clients-3.9.2.jar", "3.9.2"),
+        (("kafka-clients-4.5.0.jar",), "kafka-clients-4.5.0.jar", "4.5.0"),
+        (("kafka-clients-10.0.0.jar",), "kafka-clients-10.0.0.jar", "10.0.0"),
+        # No jar explains it.
+        (("kafka-clients-8.1.0-ccs.jar",), "kafka-clients-8.1.0-ccs.jar", "8.1.0"),
+        (("other.jar",), "no kafka-clients-*.jar in {0}/libs or {0}/share/java/kafka", "0"),
+    ],
+)
+def test_other_versions_are_refused_with_what_is_supported(
+    jars: tuple[str, ...], named: str, version: str, tmp_path: Path
+) -> None:
+    assert look(with_jars(tmp_path, *jars))["problems"] == [
+        f"Kafka in {tmp_path} on broker-1 ({named.format(tmp_path)}) is {version}, but the plug-in supports"
+        " 4.0 to 4.4: set kquota_kafka_home to the directory with its bin and libs, or upgrade Kafka."
+    ]
+
+
+def test_a_vendor_s_jars_are_asked_for_their_version_of_kafka(tmp_path: Path) -> None:
+    module = with_jars(tmp_path, "kafka-clients-8.0.0-ccs.jar")
+    module.answers["version-mapping"] = (
+        0,
+        "metadata.version=25 (4.0-IV3)\nmetadata.version=1 (3.0-IV1)\n",
+        "",
+    )
+    found = look(module)
+    assert (found["kafka_version"], found["problems"]) == ("4.0", [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ((0, "", 'openjdk version "21" 2023-09-19\n'), None),
+        ((0, "", 'Picked up JAVA_TOOL_OPTIONS: -Da\njava version "17.0.1"\n'), None),
+        ((0, "", 'openjdk version "11.0.2"\nmore\n'), 'is openjdk version "11.0.2"'),
+        ((0, "", 'java version "1.8.0_392"\n'), 'is java version "1.8.0_392"'),
+        ((127, "", "sh: java: not found\n"), "cannot be run (sh: java: not found)"),
+        (None, "cannot be run (No such file or directory)"),
+    ],
+)
+def test_another_java_is_refused_with_its_version(
+    answer: tuple[int, str, str] | None, problem: str | None, tmp_path: Path
+) -> None:
+    module = with_jars(tmp_path, "kafka-clients-4.4.0.jar")
+    module.answers = {} if answer is None else {"-version": answer}
+    sentence = (
+        f"java on broker-1 {problem}, but the plug-in needs Java 17 or later: set kquota_callback_java to a"
+        " newer one."
+    )
+    assert look(module)["problems"] == ([] if problem is None else [sentence])
+
+
 def test_the_documentation_names_each_argument_and_each_result(tmp_path: Path) -> None:
     options: dict[str, Any] = yaml.safe_load(kquota_node.DOCUMENTATION)["options"]
     declared = re.findall(r'"([a-z_]+)": \{"type": "([a-z]+)"', inspect.getsource(kquota_node.main))
     assert {name: option["type"] for name, option in options.items()} == dict(declared)
-    (tmp_path / "server.properties").touch()
-    found = look(Module(tmp_path / "server.properties", "LoadState=loaded\n", unit="kafka.service"))
+    for name, needs in (("agent", kquota_node.AGENT), ("plug_in", kquota_node.PLUG_IN)):
+        documented = {
+            key: {part: value for part, value in option.items() if part != "description"}
+            for key, option in options[name]["suboptions"].items()
+        }
+        assert documented == needs
+    module = with_jars(tmp_path, "kafka-clients-4.4.0.jar")
+    module = Module(
+        tmp_path / "server.properties",
+        "LoadState=loaded\n",
+        unit="kafka.service",
+        agent=agent(),
+        plug_in=module.params["plug_in"],
+    )
+    found = look(module)
     returned = yaml.safe_load(kquota_node.RETURN)
     assert set(returned) == set(found)
-    assert set(returned["unit"]["contains"]) == set(found["unit"])
+    for name in ("unit", "python", "clock"):
+        assert set(returned[name]["contains"]) == set(found[name])
