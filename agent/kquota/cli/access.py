@@ -42,11 +42,14 @@ def access(
     lost its ACL.
     """
     if os.geteuid() != 0:
-        fail("only root can give access", exit_codes.USAGE)
+        fail("only root can give access: run kquota access again as root", exit_codes.USAGE)
     try:
         account = pwd.getpwnam(user)
     except KeyError:
-        fail(f"--user {user!r}: there is no such user", exit_codes.USAGE)
+        fail(
+            f"--user {user!r}: there is no such user: install the package, which makes kquota, or name one",
+            exit_codes.USAGE,
+        )
     path = server_properties.absolute()
     if not path.is_file():
         fail(f"{path} is no file")

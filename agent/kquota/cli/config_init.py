@@ -6,7 +6,7 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -34,6 +34,11 @@ _MODE = 0o640
 _LISTENER = re.compile(r"([^:/]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
 _EXAMPLE = "/usr/share/doc/kquota/examples/agent.yml"
 _TLS = Path("/etc/kquota/tls")
+_FILES = {
+    "ssl.ca.location": "the authority of the broker's certificate",
+    "ssl.certificate.location": "the agent's certificate",
+    "ssl.key.location": "its key",
+}
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")
 # The unit kquota-agent@NAME reads NAME.yml here. Of the others, a broker's directory below /run has the name.
 _INSTANCE = re.compile(r"(?!(?:agent|broker)\Z|broker-)[a-z0-9][a-z0-9_.-]*", re.ASCII)
@@ -76,7 +81,10 @@ def config_init(
     if os.path.lexists(config) and not force:
         fail(f"{config} exists: kquota config check checks it, and --force replaces it")
     if os.geteuid() != 0:
-        fail(f"only root can write {config} and give the agent access", exit_codes.USAGE)
+        fail(
+            f"only root can write {config} and give the agent access: run kquota config init again as root",
+            exit_codes.USAGE,
+        )
     instance = instance_of(config)
     try:
         broker, node_id = _broker(server_properties)
@@ -84,7 +92,7 @@ def config_init(
     except BrokerPropertiesError as error:
         fail(str(error), exit_codes.CONFIGURATION)
     access(broker.path, user)
-    kafka = _kafka_section(broker, listener)
+    kafka = kafka_section(broker.raw, listener)
     document: dict[str, object] = {"broker": _broker_section(broker, node_id), "kafka": kafka}
     if instance is not None:
         document |= own_places(instance, ports_of_others(config))
@@ -98,8 +106,8 @@ def config_init(
     typer.echo(f"found broker {broker.node_id}, {printable(str(broker.path))}, directories {directories}")
     typer.echo(f"found listener {listener.name} ({listener.protocol}) at {listener.address}")
     typer.echo(f"wrote {config}: the agent observes, and holds no producer")
-    files = [value for name, value in kafka.items() if name.endswith(".location")]
-    for step in next_steps(config, instance, [file for file in files if not Path(file).exists()]):
+    missing = {key: file for key, file in kafka.items() if key in _FILES and not Path(file).exists()}
+    for step in next_steps(config, instance, missing, user):
         typer.echo(f"next: {step}")
 
 
@@ -133,6 +141,35 @@ def listener_of(raw: Mapping[str, str], path: Path) -> Listener:
             f" agent's credentials: copy {_EXAMPLE} and set sasl.mechanism, sasl.username and kafka_secrets"
         )
     return chosen
+
+
+def kafka_section(raw: Mapping[str, str], listener: Listener) -> dict[str, str]:
+    """Return the section kafka of agent.yml for a listener; with TLS, it names files of the agent."""
+    kafka = {"bootstrap.servers": listener.address}
+    if listener.protocol == "SSL":
+        kafka |= {"security.protocol": "ssl", "ssl.ca.location": str(_TLS / "ca.pem")}
+        key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
+        if raw.get(key, raw.get("ssl.client.auth", "none")).strip().lower() != "none":
+            kafka["ssl.certificate.location"] = str(_TLS / "agent.pem")
+            kafka["ssl.key.location"] = str(_TLS / "agent.key")
+    return kafka
+
+
+def next_steps(config: Path, instance: str | None, missing: Mapping[str, str], user: str) -> list[str]:
+    """Return what to do next; ``missing`` are files of TLS that are not there, by librdkafka's property."""
+    option = "" if config == DEFAULT_CONFIG else f" --config {config}"
+    run = "systemctl start kquota-agent" + ("" if instance is None else f"@{instance}")
+    if option and instance is None:  # no unit reads a file elsewhere
+        run = f"kquota run{option}"
+    start = f"{run}, then kquota status{option}"
+    if not missing:
+        return [start]
+    files = ", ".join(f"{_FILES[key]} in {file}" for key, file in missing.items())
+    return [
+        f"this listener needs TLS: put, as PEM files that {user} can read, {files}",
+        # As the agent's user: root can read every file.
+        f"runuser -u {user} -- kquota config check{option}, then {start}",
+    ]
 
 
 def own_places(instance: str, ports: Collection[int]) -> dict[str, object]:
@@ -214,32 +251,6 @@ def _broker_section(broker: BrokerProperties, node_id: int | None) -> dict[str, 
     if node_id is not None:
         section["node_id"] = node_id
     return section
-
-
-def _kafka_section(broker: BrokerProperties, listener: Listener) -> dict[str, str]:
-    kafka = {"bootstrap.servers": listener.address}
-    if listener.protocol == "SSL":
-        kafka |= {"security.protocol": "ssl", "ssl.ca.location": str(_TLS / "ca.pem")}
-        key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
-        if broker.raw.get(key, broker.raw.get("ssl.client.auth", "none")).strip().lower() != "none":
-            kafka["ssl.certificate.location"] = str(_TLS / "agent.pem")
-            kafka["ssl.key.location"] = str(_TLS / "agent.key")
-    return kafka
-
-
-def next_steps(config: Path, instance: str | None, missing: Sequence[str]) -> list[str]:
-    """Return what to do next; ``missing`` are the files of TLS that are not there."""
-    option = "" if config == DEFAULT_CONFIG else f" --config {config}"
-    run = "systemctl start kquota-agent" + ("" if instance is None else f"@{instance}")
-    if option and instance is None:  # no unit reads a file elsewhere
-        run = f"kquota run{option}"
-    start = f"{run}, then kquota status{option}"
-    if not missing:
-        return [start]
-    return [
-        f"this listener needs TLS: put PEM files that the agent's user can read at {', '.join(missing)}",
-        f"kquota config check{option}, then {start}",
-    ]
 
 
 def _entries(listed: str) -> list[str]:

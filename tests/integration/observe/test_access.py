@@ -194,7 +194,8 @@ def test_a_file_system_without_acls_and_a_dead_disk_keep_no_other_log_dir_from_i
 def test_a_wrong_user_and_a_missing_configuration_are_named(place: Path) -> None:
     command = [sys.executable, "-m", "kquota", "access", place, "--user", "no-such"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "kquota: --user 'no-such': there is no such user\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("kquota: --user 'no-such': there is no such user: ")
     done = access(place / "server.properties")
     assert done.returncode == 1
     assert done.stderr == f"kquota: {place}/server.properties is no file\n"

@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 import typer
 
-from kquota.cli import config_init
-from kquota.cli.config_init import instance_of, listener_of, next_steps, own_places, ports_of_others
+from kquota.cli import config_init, exit_codes
+from kquota.cli.access import access
+from kquota.cli.config_init import (
+    Listener,
+    instance_of,
+    kafka_section,
+    listener_of,
+    next_steps,
+    own_places,
+    ports_of_others,
+)
 from kquota.disks.server_properties import BrokerPropertiesError
 
 FILE = Path("/etc/kafka/server.properties")
@@ -101,9 +110,61 @@ def test_a_file_that_no_unit_reads_is_refused_where_units_look(
 
 
 def test_the_next_step_names_the_unit_that_reads_the_file(etc: Path) -> None:
-    assert next_steps(etc / "agent.yml", None, []) == ["systemctl start kquota-agent, then kquota status"]
+    first = "systemctl start kquota-agent, then kquota status"
+    assert next_steps(etc / "agent.yml", None, {}, "kquota") == [first]
     own = f"--config {etc}/b.yml"
-    start = f"systemctl start kquota-agent@b, then kquota status {own}"
-    assert next_steps(etc / "b.yml", "b", []) == [start]
-    assert next_steps(etc / "b.yml", "b", ["/ca.pem"])[1] == f"kquota config check {own}, then {start}"
-    assert next_steps(Path("/x.yml"), None, [])[0].startswith("kquota run --config /x.yml, ")
+    assert next_steps(etc / "b.yml", "b", {}, "kquota") == [
+        f"systemctl start kquota-agent@b, then kquota status {own}"
+    ]
+    assert next_steps(Path("/x.yml"), None, {}, "kquota")[0].startswith("kquota run --config /x.yml, ")
+
+
+@pytest.mark.parametrize(
+    ("raw", "put"),
+    [
+        ({}, "the authority of the broker's certificate in /etc/kquota/tls/ca.pem"),
+        (
+            {"listener.name.in.ssl.client.auth": "required"},
+            "the authority of the broker's certificate in /etc/kquota/tls/ca.pem, the agent's certificate in"
+            " /etc/kquota/tls/agent.pem, its key in /etc/kquota/tls/agent.key",
+        ),
+        (
+            {"listener.name.in.ssl.client.auth": "none", "ssl.client.auth": "required"},
+            "the authority of the broker's certificate in /etc/kquota/tls/ca.pem",
+        ),
+    ],
+)
+def test_with_tls_the_next_step_names_each_file_and_checks_as_the_agent_s_user(
+    etc: Path, raw: dict[str, str], put: str
+) -> None:
+    kafka = kafka_section(raw, Listener("IN", "SSL", "b", 9094))
+    assert (kafka["bootstrap.servers"], kafka["security.protocol"]) == ("b:9094", "ssl")
+    files = {key: value for key, value in kafka.items() if key.endswith(".location")}
+    assert next_steps(etc / "agent.yml", None, files, "kquota") == [
+        f"this listener needs TLS: put, as PEM files that kquota can read, {put}",
+        "runuser -u kquota -- kquota config check, then systemctl start kquota-agent, then kquota status",
+    ]
+
+
+@pytest.mark.parametrize("command", ["config init", "access"])
+def test_who_is_not_root_is_asked_to_be(
+    etc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(typer.Exit) as refused:
+        config_init.config_init(etc / "agent.yml") if command == "config init" else access(FILE)
+    assert refused.value.exit_code == exit_codes.USAGE
+    said = capsys.readouterr().err
+    assert said.startswith("kquota: only root can ")
+    assert said.endswith(f": run kquota {command} again as root\n")
+    assert said.count("\n") == 1
+
+
+def test_a_user_that_does_not_exist_is_named_with_the_next_step(
+    etc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with pytest.raises(typer.Exit):
+        access(FILE, "no-such-user")
+    assert "'no-such-user'" in (said := capsys.readouterr().err)
+    assert "install the package" in said
