@@ -12,7 +12,7 @@ import nagiosplugin
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.local_state import local_document, local_notes
 from kquota.disks.server_properties import BrokerPropertiesError, read_broker_properties
-from kquota.formats.sentences import local_broken_glass
+from kquota.formats.sentences import local_broken_glass, local_starving
 from kquota.settings import SettingsError, load
 
 _STATE_RANK = {"OPEN": nagiosplugin.Ok, "THROTTLE": nagiosplugin.Warn, "PAUSE": nagiosplugin.Critical}
@@ -73,6 +73,8 @@ class _Context(nagiosplugin.Context):  # type: ignore[misc]
             return nagiosplugin.Warn, glass
         if decision is not None and applied["state"] != decision["state"]:
             return nagiosplugin.Warn, f"decided {decision['state']}, applied {applied['state']}"
+        if (starving := local_starving(local)) is not None:
+            return nagiosplugin.Warn, starving
         return nagiosplugin.Ok, f"applied {applied['state']} ({applied['mode']})"
 
 
@@ -86,9 +88,11 @@ class _Summary(nagiosplugin.Summary):  # type: ignore[misc]
         worst = str(next(iter(results.most_significant)).hint)
         if "factor" not in results:
             return worst
-        # "PAUSE" alone would be taken for a pause that holds producers
-        glass = local_broken_glass(results["factor"].resource.local)
-        return worst if glass in (None, worst) else f"{worst}. {glass}"
+        # "PAUSE" alone would be taken for a pause that holds producers, "THROTTLE" for one that all survive.
+        local = results["factor"].resource.local
+        remarks = local_broken_glass(local), local_starving(local)
+        beside = [said for said in remarks if said is not None and said != worst]
+        return f"{worst}. {' '.join(beside)}" if beside else worst
 
     def verbose(self, results: nagiosplugin.Results) -> list[str]:
         return local_notes(results["factor"].resource.local) if "factor" in results else []
@@ -109,9 +113,9 @@ def _local(config: Path) -> dict[str, Any]:
 def check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Check this host's broker in the manner of monitoring plug-ins: 0 OK, 1 warning, 2 critical, 3 unknown.
 
-    THROTTLE is a warning, and so is a broker that observes although enforcing is decided; PAUSE, a decision
-    whose lease has ended and a plug-in without a decision are critical; without a usable configuration it is
-    unknown. Performance data: factor, lease, applied_factor.
+    THROTTLE is a warning, and so is a broker that observes although enforcing is decided, or one that starves
+    producers; PAUSE, a decision whose lease has ended and a plug-in without a decision are critical; without
+    a usable configuration it is unknown. Performance data: factor, lease, applied_factor.
     """
     contexts = [_Context(name) for name in ("decision", "lease", "applied")]
     nagiosplugin.Check(_Broker(config), *contexts, _Summary()).main(verbose=0, timeout=10)

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kquota.formats.decision_reading import MalformedDecision, read_decision_document
-from kquota.formats.sentences import broken_glass_sentence, decision_sentence, observing_brokers
+from kquota.formats.sentences import (
+    broken_glass_sentence,
+    decision_sentence,
+    local_starving,
+    observing_brokers,
+)
 from kquota.guard.applied_clients import ClientFigures
 from kquota.guard.applied_state import AppliedState, UnknownCause, exempt_principals, read_applied_state
 from kquota.guard.decision_file import read
@@ -55,6 +60,7 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
             "sequence": known.sequence,
             "lost": known.lost,
             "kept": known.kept,
+            "starving": known.starving,
             "scope": known.scope.value,
             "cluster_topics": known.cluster_topics,
             "age_seconds": known.age_seconds(now),
@@ -130,6 +136,8 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
         )
+    if (starving := local_starving(local)) is not None:
+        notes.append(starving)
     if (exempt := exempt_sentence(local)) is not None:
         notes.append(exempt)
     return notes

@@ -362,6 +362,27 @@ def broken_glass_sentence(broker_ids: Iterable[int]) -> str | None:
     )
 
 
+def starving_sentence(broker_id: int, clients: int) -> str | None:
+    """Return how many producers of a broker the throttle starves, and what helps; None where it is none.
+
+    The same words in the status, in ``kquota check`` and in the journal.
+    """
+    if not clients:
+        return None
+    who = f"{clients} producer{'s' if clients > 1 else ''} of broker {broker_id}"
+    return (
+        f"The throttle factor starves {who}: turns are more than 120 s apart, and by default producers keep"
+        " a record for no longer. Remedies: a higher floor of the factor (the broker's"
+        " kquota.produce.factor.min.ratio), fewer connections, or a PAUSE until there is room."
+    )
+
+
+def local_starving(local: Mapping[str, Any]) -> str | None:
+    """Return the same for the broker on this host; None where its plug-in counts none."""
+    applied = local["applied"]
+    return None if applied is None else starving_sentence(local["broker_id"], applied["starving"])
+
+
 def observing_brokers(brokers: Sequence[Mapping[str, Any]], local: Mapping[str, Any]) -> list[int]:
     """Return the active brokers that observe, by id, where enforcing is decided.
 

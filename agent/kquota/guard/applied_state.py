@@ -109,7 +109,8 @@ class AppliedState:
     counts each kind since the plug-in started. ``clients`` is None where it does not report them, and so is
     ``cluster_topics``, how many topics the cluster has. ``leaders`` is None where it
     divides nothing by the leaders of partitions. ``log_dirs`` are those that the broker runs with, None in a
-    file of a version without them.
+    file of a version without them. ``starving`` is how many clients have their turns further apart than
+    producers keep a record; a version that does not count them has none.
     """
 
     schema_version: Positive
@@ -136,6 +137,7 @@ class AppliedState:
     kept: Annotated[Shown | None, Field(min_length=1)] = None
     leaders: LeadersUsed | None = None
     log_dirs: tuple[LogDirUsed, ...] | None = None
+    starving: Count = 0
 
     def age_seconds(self, now: BootMoment) -> float:
         """Return how long ago it was written, within this boot."""

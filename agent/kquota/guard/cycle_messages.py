@@ -6,7 +6,12 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kquota.formats.sentences import broken_glass_sentence, refused_sentence, undetermined_sentence
+from kquota.formats.sentences import (
+    broken_glass_sentence,
+    refused_sentence,
+    starving_sentence,
+    undetermined_sentence,
+)
 from kquota.formats.warnings import held_open_sentence, unvouched_sentence
 from kquota.guard.applied_state import AppliedState, AppliedUnknown
 from kquota.guard.enforcement import Enforcement
@@ -65,6 +70,9 @@ class CycleMessages:
         holds_no_producer = [self.broker_id] if decision is not None and enforces and observes else []
         if (glass := broken_glass_sentence(holds_no_producer)) is not None:
             yield ActiveProblem(MessageId.MODE_CHANGED, "glass", "", glass, own_broker)
+        starving = applied.starving if isinstance(applied, AppliedState) else 0
+        if (starved := starving_sentence(self.broker_id, starving)) is not None:
+            yield ActiveProblem(MessageId.PRODUCERS_STARVE, "starving", "", starved, own_broker)
         if (rival := report.fold.rival_instance) is not None:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
             yield ActiveProblem(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)

@@ -58,6 +58,7 @@ class MessageId(StrEnum):
     STATE_FILE_BROKEN = "5c823913b7dd4c51b9236a89caad502f"
     GROWING_IN_PAUSE = "a1a404cd3dee42d2b464dee73118652a"
     LOG_DIR_CORDONED = "21bbaedcdc2844fbb74e822fff5ad526"
+    PRODUCERS_STARVE = "c1f3a2d08d9b4e6fb1a57c3c5b0e94d7"
     CYCLE_FAILED = "0bd6e1a02f5f41c2a34605262c761b06"
 
     @property

@@ -322,6 +322,12 @@ def _of_plug_in(report: CycleReport | None) -> Iterator[Metric]:
         "Topics of the cluster, as the plug-in reports them; absent while it does not.",
         applied.cluster_topics if applied else None,
     )
+    yield _gauge(
+        "kquota_applied_starving_clients",
+        "Clients that THROTTLE gives a turn less than once in 120 s, the time for which producers keep a"
+        " record by default.",
+        applied.starving if applied else None,
+    )
     yield _gauge("kquota_applied_known", "Whether the broker's plug-in reports its state.", is_known)
     yield _gauge(
         "kquota_exempt_principals",

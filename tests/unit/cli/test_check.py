@@ -12,6 +12,7 @@ from tests.unit.policy.golden import sample
 
 OPEN = sample("applied", "open")
 PAUSED = sample("applied", "pause")
+THROTTLED = sample("applied", "throttle")
 LOST = sample("applied", "pause-lost-at-start")
 
 
@@ -85,6 +86,25 @@ def test_a_broken_glass_is_a_warning_and_said_beside_the_pause_that_it_undoes(ho
     assert first_line(said).startswith(paused + sentence)
     host.decide(**pause(), mode="observe")
     assert "although" not in first_line(host.run("check")), "it observes as decided"
+
+
+def test_starved_producers_are_said_beside_the_throttle_that_starves_them(host: Host) -> None:
+    sentence = (
+        "The throttle factor starves 20 producers of broker 1: turns are more than 120 s apart, and by"
+        " default producers keep a record for no longer. Remedies: a higher floor of the factor (the"
+        " broker's kquota.produce.factor.min.ratio), fewer connections, or a PAUSE until there is room."
+    )
+    host.decide(**throttle())
+    host.apply(THROTTLED, starving=20)
+    said = host.run("check")
+    assert said.code == 1
+    assert re.match(rf"KQUOTA WARNING - THROTTLE to 0\.5: [^|]*\. {re.escape(sentence)} \|", first_line(said))
+    assert sentence in host.run("decision").out.splitlines()
+    assert host.run("decision", "--json").document["applied"]["starving"] == 20
+    host.apply(THROTTLED, starving=1)
+    assert "starves 1 producer of broker 1: " in first_line(host.run("check"))
+    host.apply(THROTTLED)
+    assert "starves" not in first_line(host.run("check")), "a plug-in that does not count them"
 
 
 def test_no_decision_is_critical(host: Host) -> None:

@@ -139,6 +139,8 @@ def test_a_scope_that_is_not_known_is_the_widest(written: dict[str, object], sco
 
 def test_the_number_of_topics_is_read_where_the_plug_in_reports_it() -> None:
     assert parse_applied_state(THROTTLE).cluster_topics is None
+    assert parse_applied_state(THROTTLE).starving == 0
+    assert parse_applied_state(sample("applied", "starving")).starving == 20
     assert parse_applied_state(sample("applied", "scope-topics")).cluster_topics == 4212
 
 

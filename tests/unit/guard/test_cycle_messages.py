@@ -249,6 +249,17 @@ def test_a_broken_glass_is_told_when_it_breaks_and_when_it_is_whole(told: Told) 
     assert [sentence.startswith(f"over: {words}") for _, sentence in lines(told.run(after=1))] == [True]
 
 
+def test_starved_producers_are_told_once_however_many_they_are(told: Told) -> None:
+    told.settle()
+    for starving in (20, 19):
+        told.bench.ports.plug_in = (applied_state(starving=starving), VERIFIED)
+        said = [(level, sentence.partition(":")[0], starving) for level, sentence in lines(told.run(after=1))]
+        assert said in ([(WARNING, "The throttle factor starves 20 producers of broker 1", 20)], [])
+        assert bool(said) is (starving == 20)
+    told.bench.ports.plug_in = (applied_state(), VERIFIED)
+    assert [sentence.startswith("over: The throttle") for _, sentence in lines(told.run(after=1))] == [True]
+
+
 @pytest.mark.accepts("G25")
 def test_a_report_that_does_not_count_is_logged_once_and_when_it_is_gone() -> None:
     told = Told(Bench(listed=ListedBrokers(CLUSTER, frozenset({1}), is_complete=True))).settle()

@@ -70,3 +70,8 @@ def test_the_scope_in_force_is_the_one_that_the_plug_in_reports(report: CycleRep
 def test_the_topics_of_the_cluster_are_those_that_the_plug_in_reports(report: CycleReport) -> None:
     assert shown(replace(report, applied=applied_state(cluster_topics=4212)))["kquota_cluster_topics"] == 4212
     assert "kquota_cluster_topics" not in shown(replace(report, applied=applied_state()))
+
+
+def test_starving_clients_are_those_that_the_plug_in_counts(report: CycleReport) -> None:
+    assert shown(replace(report, applied=applied_state(starving=20)))["kquota_applied_starving_clients"] == 20
+    assert "kquota_applied_starving_clients" not in shown(report), "it reports nothing"

@@ -15,6 +15,8 @@ public final class Admission {
     private static final long ACTIVE_NANOS = 3_000_000_000L;
     /** A client that was refused and has not asked for this long is not waited for. */
     private static final long AWAITED_NANOS = 2_500_000_000L;
+    /** Producers keep a record for two minutes, by default (delivery.timeout.ms): where the next turn comes later, records expire. */
+    private static final double KEPT_SECONDS = 120;
     /** From then on who appears was not there at the beginning, and has its turn at once. */
     private static final long BEGINNING_NANOS = 1_000_000_000L;
 
@@ -25,6 +27,7 @@ public final class Admission {
     /** Null while admission is not in force. */
     private volatile Plan plan;
     private volatile long begunNanos;
+    private volatile int starving;
     /** Bytes that have landed, and those that were admitted since the budget was made: until they land they are on their way. */
     private final AtomicLong promised = new AtomicLong();
     private final Queue<Claim> appeared = new ConcurrentLinkedQueue<>();
@@ -33,6 +36,11 @@ public final class Admission {
     /** Whether THROTTLE is held by admission now. */
     public boolean inForce() {
         return plan != null;
+    }
+
+    /** How many clients have their turns further apart than producers keep a record: no order of turns can help them. */
+    public int starving() {
+        return starving;
     }
 
     /**
@@ -101,13 +109,11 @@ public final class Admission {
         long landedBytes = landed.bytes();
         Budget before = budget();
         Demand demand = demand(nanos);
-        Budget next;
+        Budget next = before == null ? Budget.begin(target, demand, landedBytes, 0, nanos) : before.next(target, demand, landedBytes, nanos);
         if (before == null) {
             active.forEach(Claim::displace);
             begunNanos = nanos;
-            next = Budget.begin(target, demand, landedBytes, 0, nanos);
         } else {
-            next = before.next(target, demand, landedBytes, nanos);
             for (Claim claim : active) {
                 if (!claim.isPlaced()) {
                     claim.place(next.turn(), next.cost(claim.requestBytes(next.usualBytes()), claim.weight(next.newcomerWeight())));
@@ -116,6 +122,11 @@ public final class Admission {
         }
         promised.set(landedBytes);
         plan = new Plan(next, landed);
+        starving = (int) active.stream().filter(claim -> starves(claim, next)).count();
+    }
+
+    private static boolean starves(Claim claim, Budget budget) {
+        return budget.secondsBetweenTurns(claim.requestBytes(budget.usualBytes()), claim.weight(budget.newcomerWeight())) > KEPT_SECONDS;
     }
 
     private Budget budget() {
@@ -165,6 +176,7 @@ public final class Admission {
     public void end() {
         if (plan != null) {
             plan = null;
+            starving = 0;
             active.forEach(Claim::unlist);
             active = new ArrayList<>();
         }

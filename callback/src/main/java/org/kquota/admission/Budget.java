@@ -86,6 +86,11 @@ record Budget(long atNanos, double allowedBytes, double bytesPerSecond, double f
         return Math.min(turn + turnRate * seconds(nanos), turnMax);
     }
 
+    /** From one turn to the next of a client whose requests have this many bytes, seconds. */
+    double secondsBetweenTurns(double bytes, double weight) {
+        return cost(bytes, weight) / pace;
+    }
+
     /** By how much one request moves the turn of its client. */
     double cost(double bytes, double weight) {
         return Math.min(bytes / weight, round);

@@ -157,6 +157,7 @@ public final class AppliedReport {
             decision.state(),
             decision.factor(),
             mechanism(decision),
+            source.quotas().admission().starving(),
             decision.scope(),
             source.clusterTopics(),
             decision.kept(),

@@ -40,6 +40,7 @@ import java.util.List;
  * @param state                  OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
  * @param factor                 throttle factor in [0, 1]
  * @param mechanism              the mechanism that holds producers now: none, the governor or the fence
+ * @param starving               clients whose turns are further apart than producers keep a record, or null in a file of a version without it
  * @param scope                  the scope in force, or null in a file of a version without it
  * @param clusterTopics  how many topics the cluster has, or null while the broker does not know them
  * @param kept                   why the decision holds on although its lease is over, one sentence, or null
@@ -70,6 +71,7 @@ public record AppliedState(
         State state,
         double factor,
         Mechanism mechanism,
+        @JsonInclude(JsonInclude.Include.NON_NULL) Integer starving,
         @JsonInclude(JsonInclude.Include.NON_NULL) Scope scope,
         @JsonInclude(JsonInclude.Include.NON_NULL) Integer clusterTopics,
         @JsonInclude(JsonInclude.Include.NON_NULL) String kept,
@@ -109,6 +111,7 @@ public record AppliedState(
             "nothing holds producers in OPEN or in observe mode");
         check(lost == null || kept == null, "a lost decision is not kept");
         check(lost == null || scope != Scope.TOPICS, "a lost decision is about the cluster");
+        check(starving == null || starving >= 0, "starving is not negative");
         check(clusterTopics == null || clusterTopics >= 0, "cluster_topics is not negative");
         check(bootId != null && pluginVersion != null && governor != null, "boot_id, plugin_version and governor are there");
         decisionSchemaVersions = List.copyOf(decisionSchemaVersions);
@@ -198,7 +201,7 @@ public record AppliedState(
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
         JsonNode tree = MAPPER.readTree(json);
-        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "leaders", "log_dirs", "fence", "clients");
+        nullWhereAbsent(tree, "starving", "scope", "cluster_topics", "kept", "leaders", "log_dirs", "fence", "clients");
         nullWhereAbsent(tree.path("leaders"), "seen_uptime_ms");
         tree.path("log_dirs").forEach(dir -> nullWhereAbsent(dir, "device", "inode"));
         tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "fetched_bytes", "factor", "topics"));

@@ -51,6 +51,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String LIMIT_CHANGE_MIN_RATIO = "kquota.produce.limit.change.min.ratio";
     public static final String BASELINE_SECONDS = "kquota.produce.baseline.seconds";
     public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
+    public static final String FACTOR_MIN_RATIO = "kquota.produce.factor.min.ratio";
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
 
     /** The classes that client.quota.callback.class and authorizer.class.name name. */
@@ -131,6 +132,9 @@ public final class KquotaConfig extends AbstractConfig {
         .define(BASELINE_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(0, Long.MAX_VALUE), Importance.LOW,
             "Smallest total rate before THROTTLE that the plug-in assumes, in bytes per second. Newcomers get their share of it on a broker "
                 + "without another figure, for example after its restart.")
+        .define(FACTOR_MIN_RATIO, Type.DOUBLE, 0.0, new Ratio(0.5), Importance.LOW,
+            "The floor of the throttle factor: a smaller one that is decided is raised to it, so that producers do not starve. Disks then reach their hard limit, and "
+                + "producers a PAUSE, sooner. 0: none.")
         .define(NEWCOMERS_MIN_RATIO, Type.DOUBLE, 0.05, new Ratio(1.0), Importance.LOW,
             "Smallest share of the throttled total that clients without a baseline have together in THROTTLE.");
 
@@ -232,6 +236,11 @@ public final class KquotaConfig extends AbstractConfig {
     /** The action while the decision is lost. */
     public LostAction lostAction() {
         return LostAction.valueOf(getString(DECISION_LOST_ACTION).toUpperCase(Locale.ROOT));
+    }
+
+    /** The smallest factor of a THROTTLE. */
+    public double factorFloor() {
+        return getDouble(FACTOR_MIN_RATIO);
     }
 
     /** The exempt principals, with those that are agents'. */

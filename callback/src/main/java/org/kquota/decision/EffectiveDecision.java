@@ -48,6 +48,19 @@ public record EffectiveDecision(State state, double factor, TopicFactors topics,
         return new EffectiveDecision(least > 0 ? State.THROTTLE : State.PAUSE, least, null, mode, decision, lost, deadlineNanos, afterLease, kept);
     }
 
+    /** The same, where a THROTTLE has no smaller factor than that floor, which is below 1; a PAUSE stays one. */
+    public EffectiveDecision withFloor(double floor) {
+        double raised = raised(factor, floor);
+        TopicFactors raisedTopics = topics == null ? null : topics.withFloor(floor);
+        EffectiveDecision raisedAfterLease = afterLease == null ? null : afterLease.withFloor(floor);
+        return raised == factor && raisedTopics == topics && raisedAfterLease == afterLease ? this
+            : new EffectiveDecision(state, raised, raisedTopics, mode, decision, lost, deadlineNanos, raisedAfterLease, kept);
+    }
+
+    static double raised(double factor, double floor) {
+        return factor > 0 ? Math.max(factor, floor) : factor;
+    }
+
     /** The decision that holds at that moment of System.nanoTime(). */
     public EffectiveDecision at(long nanos) {
         return afterLease != null && nanos - deadlineNanos > 0 ? afterLease.at(nanos) : this;

@@ -1,5 +1,6 @@
 package org.kquota.decision;
 
+import java.util.HashMap;
 import java.util.Map;
 
 /**
@@ -7,11 +8,16 @@ import java.util.Map;
  * is at stake. Immutable; a request thread looks a topic up at the cost of one hash.
  */
 public final class TopicFactors {
+    /** @param factors these, where none is below that floor but 0 */
+    private record Raised(double floor, TopicFactors factors) {
+    }
+
     private final Map<String, Double> named;
     private final double others;
     private final int paused;
     private final int throttled;
     private final double slowest;
+    private volatile Raised raised;
 
     /**
      * @param named  the factors of topics
@@ -71,6 +77,21 @@ public final class TopicFactors {
     /** The smallest factor above 0 and below 1, or 1 where no topic is throttled. */
     public double slowest() {
         return slowest;
+    }
+
+    /** The same, where no topic is throttled to less than that floor; the same object for the same floor, since what goes by it compares no factors. */
+    TopicFactors withFloor(double floor) {
+        if (slowest >= floor) {
+            return this;
+        }
+        Raised last = raised;
+        if (last == null || last.floor != floor) {
+            Map<String, Double> higher = new HashMap<>(named);
+            higher.replaceAll((topic, factor) -> EffectiveDecision.raised(factor, floor));
+            last = new Raised(floor, new TopicFactors(higher, EffectiveDecision.raised(others, floor)));
+            raised = last;
+        }
+        return last.factors;
     }
 
     /** Whether each topic is paused, throttled or not held there as here; how far it is throttled may differ. */

@@ -269,7 +269,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     private EffectiveDecision judge() {
-        return judge.judge(clusterId, brokerMode, config().lostAction(), inForce);
+        return judge.judge(clusterId, brokerMode, config().lostAction(), inForce).withFloor(config().factorFloor());
     }
 
     private boolean govern(EffectiveDecision next, long nanos) {

@@ -40,6 +40,8 @@ public enum NodeMetrics {
     FENCE_INSTALLED("fence-installed", "1 if org.kquota.KquotaAuthorizer refuses produce requests in THROTTLE and PAUSE.",
         node -> node.fence().installed() ? 1 : 0),
     FENCE_REFUSALS("fence-refusals-total", "Produce requests refused in THROTTLE and PAUSE since the broker started.", node -> node.fence().refusals()),
+    STARVING("starving-clients", "Clients that THROTTLE gives a turn less than once in 120 s, the time for which producers keep a record by default.",
+        node -> node.quotas().admission().starving()),
     THRESHOLD_REFUSALS("threshold-refusals-total", "Produce requests refused since the broker started because a topic was over its threshold.",
         node -> node.thresholds().gate().refusals()),
     TOPICS_OVER("topics-over-threshold", "Topics over their thresholds while the broker is over its own: they take nothing in if kquota.mode is enforce and the fence is installed.", node -> node.thresholds().gate().over().size()),

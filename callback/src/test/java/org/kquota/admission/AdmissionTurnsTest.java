@@ -109,4 +109,34 @@ class AdmissionTurnsTest {
         plan(BEGUN + SECOND);
         assertEquals(54, admitted(300, BEGUN + SECOND + SECOND / 10).size(), "of 0.55 MB, room is kept for one request of it");
     }
+
+    /** Ten times the same: a turn each 40 s or each 400 s, by the target. */
+    @Test
+    void whoseTurnsAreFurtherApartThanRecordsAreKeptStarves() {
+        List<Claim> claims = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            Claim claim = new Claim(i);
+            claim.know(MB / 10, MB);
+            claims.add(claim);
+        }
+        Claim small = new Claim(10);
+        small.know(MB / 10, 10_000);
+        claims.add(small);
+        assertEquals(0, starving(claims, 0.25));
+        assertEquals(10, starving(claims, 0.025), "the eleventh has small requests");
+        admission.end();
+        assertEquals(0, admission.starving());
+    }
+
+    private int starving(List<Claim> claims, double factor) {
+        Target target = new Target(factor, 1.1 * MB, 1.1 * MB, 0.05, 1, 0);
+        for (long nanos = BEGUN; nanos <= BEGUN + SECOND; nanos += SECOND) {
+            admission.plan(target, () -> landed, nanos);
+            for (Claim claim : claims) {
+                admission.admits(claim, factor, nanos);
+            }
+        }
+        admission.plan(target, () -> landed, BEGUN + 2 * SECOND);
+        return admission.starving();
+    }
 }

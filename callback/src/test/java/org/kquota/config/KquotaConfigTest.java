@@ -78,6 +78,7 @@ class KquotaConfigTest {
         "kquota.produce.limit.change.min.ratio,2,0.5",
         "kquota.produce.limit.change.min.ratio,NaN,0.5",
         "kquota.produce.newcomers.min.ratio,NaN,1.0",
+        "kquota.produce.factor.min.ratio,0.6,0.5",
     })
     void aBadValueNamesKeyValueAndWhatIsAllowed(String key, String value, String allowed) {
         Map<String, Object> properties = properties();

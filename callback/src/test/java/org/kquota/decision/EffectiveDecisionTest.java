@@ -148,4 +148,30 @@ class EffectiveDecisionTest {
             byTopic(State.THROTTLE, 0.5, Map.of(), 0.5).sentence());
         assertEquals("no topic is at stake: producers are not held (decision 7)", byTopic(State.PAUSE, 0, Map.of(), 1).sentence());
     }
+
+    @Test
+    void theFloorRaisesAThrottleAndNothingElse() {
+        EffectiveDecision throttled = decided(State.THROTTLE, 0.1, false, Mode.ENFORCE);
+        assertEquals(0.3, throttled.withFloor(0.3).factor());
+        assertEquals(State.THROTTLE, throttled.withFloor(0.3).state());
+        assertSame(throttled, throttled.withFloor(0.1));
+        assertSame(throttled, throttled.withFloor(0));
+        for (State state : List.of(State.OPEN, State.PAUSE)) {
+            EffectiveDecision decision = decided(state, state == State.OPEN ? 1 : 0, false, Mode.ENFORCE);
+            assertSame(decision, decision.withFloor(0.5));
+        }
+        EffectiveDecision renewed = EffectiveDecision.decided(throttled.decision(), Mode.ENFORCE, DEADLINE,
+            EffectiveDecision.kept(throttled.decision(), Mode.ENFORCE, 2 * DEADLINE, "late")).withFloor(0.3);
+        assertEquals(0.3, renewed.at(DEADLINE + 1).factor(), "after its lease, too");
+        assertEquals(State.PAUSE, renewed.at(2 * DEADLINE + 1).state());
+    }
+
+    @Test
+    void theFloorRaisesEachTopicsFactorButThatOfAPause() {
+        EffectiveDecision decision = byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.1, "views", 0.6), 0.2).withFloor(0.3);
+        assertEquals(0, decision.factor());
+        assertEquals(Map.of("orders", 0.0, "clicks", 0.3, "views", 0.6), decision.topics().named());
+        assertEquals(0.3, decision.factor("logs"));
+        assertEquals(0.3, decision.governedFactor());
+    }
 }

@@ -3,6 +3,7 @@ package org.kquota.decision;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
@@ -83,5 +84,14 @@ class TopicFactorsTest {
             assertEquals(named.values().stream().filter(factor -> factor > 0).mapToDouble(factor -> factor).min().orElse(1), factors.slowest());
             assertTrue(factors.sameStates(new TopicFactors(named, 1)));
         }
+    }
+
+    @Test
+    void raisedFactorsAreTheSameObjectForTheSameFloor() {
+        assertSame(FACTORS, FACTORS.withFloor(0.3), "none is below it");
+        TopicFactors raised = FACTORS.withFloor(0.4);
+        assertEquals(0.4, raised.slowest());
+        assertSame(raised, FACTORS.withFloor(0.4));
+        assertEquals(0.5, FACTORS.withFloor(0.5).slowest());
     }
 }

@@ -211,4 +211,16 @@ class BrokerNodeTest {
             KafkaYammerMetrics.defaultRegistry().removeMetric(total);
         }
     }
+
+    @Test
+    void aSmallerFactorThanTheFloorIsRaisedToIt() throws Exception {
+        new TestDecision(directory).write("THROTTLE", 0.05);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("kquota.produce.factor.min.ratio", "0.3");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock())) {
+            node.start();
+            assertEquals(State.THROTTLE, node.now().state());
+            assertEquals(0.3, node.now().factor());
+        }
+    }
 }
