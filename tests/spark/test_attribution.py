@@ -325,6 +325,7 @@ def test_each_day_of_each_volume_is_divided_as_if_it_were_alone(
     )
     shuffled = [frame.iloc[order.sample(range(len(frame)), len(frame))] for frame in (hours, looks)]
     found = held_by_topics(*shuffled)
+    pd.testing.assert_frame_equal(found, held_by_topics(hours, looks), check_exact=True)
     assert not found.duplicated(["volume_name", "day", "topic"]).any()
     places = hours[["volume_name", "day"]].drop_duplicates()
     alone = []
@@ -344,6 +345,36 @@ def test_each_day_of_each_volume_is_divided_as_if_it_were_alone(
         pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), expected)
     else:
         assert found.empty
+
+
+def test_a_day_has_the_same_bits_whatever_the_order_of_its_rows(spark: SparkSession) -> None:
+    at = datetime(2026, 11, 2, 3, tzinfo=UTC)
+    place = {"cluster_id": "C", "broker_id": 1, "instance_id": "I", "day": FIRST}
+    rates = [0.1, 1e9 / 3, 0.7, 1e16, 2.3e-3] * 4
+    windows = [
+        {**place, "sequence": number // 2, "at": at, "window_seconds": 30.1, "user": user, "client_id": "",
+         "produce_bytes_per_second": rate, "fetch_bytes_per_second": rate * 3, "omitted_clients": 1,
+         "observed_bytes_per_second": 3e16}
+        for number, rate in enumerate(rates) for user in ("a", "b")
+    ]  # fmt: skip
+    samples = [
+        {**place, "sequence": number, "at": at + timedelta(seconds=number), "volume_name": "/dev/sda",
+         "status": "ok", "role": "data", "capacity_bytes": 2**62, "consumed_bytes": 2**(3 * number + 1) + 1,
+         "applied_factor": 1 / (number + 3)}
+        for number in range(20)
+    ]  # fmt: skip
+    for derived, table, came in ((writing_rows, CLIENTS, windows), (hourly, USAGE, samples)):
+        orders = (came, came[::-1], came[1::2] + came[::2])
+        days = [sorted(map(repr, derived(rows(spark, table, one)).collect())) for one in orders]
+        assert days[0] == days[1] == days[2]
+
+
+def test_a_rate_beyond_all_disks_is_no_error(spark: SparkSession) -> None:
+    at = datetime(2026, 11, 2, 3, tzinfo=UTC)
+    window = {"cluster_id": "C", "broker_id": 1, "instance_id": "I", "sequence": 1, "at": at, "day": FIRST}
+    window |= {"user": "a", "client_id": "", "window_seconds": 30.0, "produce_bytes_per_second": 1e300}
+    (row,) = writing_rows(rows(spark, CLIENTS, [window])).collect()
+    assert row["written_bytes"] == 1e24
 
 
 def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kquota_pipeline import delta
-from kquota_pipeline.maintain.days import files_of_days, last_digests
+from kquota_pipeline.maintain.days import digest, files_of_days, last_digests
 from kquota_pipeline.maintain.derived import ALL_DERIVED, HOUR_DAYS, derive, read_hours
 from kquota_pipeline.maintain.due import MANY_FILES, due, settle, settled
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
@@ -19,7 +19,6 @@ from kquota_pipeline.tables import HOURS, MAINTAINED, TOPICS, USAGE, Tables
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-# Of two notes about a day the one with the later time counts.
 AFTERWARDS = NOON + timedelta(minutes=10)
 FIRST, SECOND, TODAY = (date(2026, 11, day) for day in (18, 19, 20))
 SETTINGS = Upkeep()
@@ -101,6 +100,15 @@ def test_late_records_of_a_closed_day_derive_that_day_alone(spark, tables):
     }  # fmt: skip
     assert files_of_days(spark, tables, USAGE)[SECOND] == other
     assert maintain(spark, tables, AFTERWARDS + timedelta(minutes=10)).closed_days == 0
+
+
+def test_the_newest_note_is_in_force_also_after_a_clock_was_set_back(spark, tables):
+    append(spark, tables, sample(FIRST, 7))
+    earlier = NOON - timedelta(hours=5)
+    assert maintain(spark, tables, earlier).closed_days == 1
+    in_order = last_digests(spark, tables)[USAGE.name]
+    assert in_order[FIRST] == digest(files_of_days(spark, tables, USAGE)[FIRST])
+    assert maintain(spark, tables, earlier + timedelta(minutes=10)).closed_days == 0
 
 
 def test_samples_are_dropped_before_the_hours_that_are_made_of_them(spark, tables):

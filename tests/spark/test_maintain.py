@@ -21,6 +21,7 @@ from kquota_pipeline.tables import (
     HOLDINGS,
     HOURS,
     MAINTAINED,
+    QUARANTINE,
     RECORDS,
     REFUSALS,
     TEN_MINUTES,
@@ -147,6 +148,22 @@ def test_records_of_one_partition_of_the_topic_are_put_in_order_by_several_tasks
     assert sorted(offset for part in parts.values() for offset in part) == sorted(offsets), "each once"
     ordered.explain()
     assert capsys.readouterr().out.partition("== Initial Plan ==")[0].count("Sort [") == 1, "of one sort"
+
+
+def test_a_record_is_one_by_its_place_and_content_and_not_by_the_time_that_a_clock_gave_it(spark):
+    place = {"kafka_topic": "history", "kafka_partition": 0, "kafka_offset": 7, "key": b"1"}
+    again = [
+        {**place, "kafka_timestamp": NOON, "value": b"one"},
+        {**place, "kafka_timestamp": NOON + seconds(1), "value": b"one"},
+        {**place, "kafka_timestamp": NOON, "value": b"of a topic that was made again"},
+        {**place, "kafka_timestamp": NOON, "value": None},
+        {**place, "kafka_timestamp": NOON + seconds(2), "value": None},
+    ]
+    for table in (RECORDS, QUARANTINE):
+        found = in_order(rows(spark, table, again), table, 1).collect()
+        assert sorted(bytes(row["value"] or b"") for row in found) == [
+            b"", b"of a topic that was made again", b"one",
+        ]  # fmt: skip
 
 
 def test_file_systems_that_call_themselves_8_eib_have_sums_like_others(spark):

@@ -20,6 +20,8 @@ _DAY_HOURS = 24
 _LOOK_HOURS = 6
 # More than the hours since 1970: those of two places are never mixed.
 _HOURS_APART = 1 << 32
+# Records bound no rate. Ten million windows of this size are still added up without an overflow.
+_MOST_BYTES = 1e24
 _BROKER = VOLUME[:2]
 _PLACE = ("volume_name", "day")
 
@@ -65,6 +67,14 @@ def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
 
     Columns: volume_name, day, topic, byte_days, hours (with samples), inflow_bytes.
     """
+    # In one order: their sums would have other bits in another one.
+    hours, looks = (
+        rows.sort_values(order, ignore_index=True)
+        for rows, order in (
+            (hours, [*_PLACE, "hour"]),
+            (looks, [*_PLACE, "at", "topic", "bytes", "inflow_bytes"]),
+        )
+    )
     known = hours[list(_PLACE)].drop_duplicates(ignore_index=True)
     places = pd.MultiIndex.from_frame(known)
     place, of_place = (
@@ -145,6 +155,7 @@ def writing_rows(clients: DataFrame) -> DataFrame:
     """
     window, nobody = F.col("window_seconds"), F.lit(None).cast("string")
     sent = F.col("produce_bytes_per_second") * window
+    observed = F.col("observed_bytes_per_second") * window
     # Null and empty are the same here: not all topics are known.
     topics = F.when(F.size("topics") > 0, F.col("topics")).otherwise(F.array(nobody))
     known = clients.where(F.col("user").isNotNull() & F.col("client_id").isNotNull())
@@ -168,14 +179,20 @@ def writing_rows(clients: DataFrame) -> DataFrame:
     unlisted = (
         clients.where("omitted_clients > 0")
         .groupBy("cluster_id", "broker_id", "instance_id", "sequence", "day")
-        .agg((F.max(F.col("observed_bytes_per_second") * window) - F.sum(sent)).alias("written_bytes"))
+        .agg((F.max(observed) - _exact_sum(sent)).alias("written_bytes"))
         .where("written_bytes > 0")
         .select("cluster_id", nobody.alias("user"), nobody.alias("client_id"), "day",
                 nobody.alias("topic"), "written_bytes")
     )  # fmt: skip
     every = wrote.unionByName(unlisted).unionByName(read, allowMissingColumns=True)
     sums = every.groupBy("cluster_id", "user", "client_id", "topic", "day")
-    return sums.agg(F.sum("written_bytes").alias("written_bytes"), F.sum("read_bytes").alias("read_bytes"))
+    return sums.agg(*(_exact_sum(F.col(name)).alias(name) for name in ("written_bytes", "read_bytes")))
+
+
+def _exact_sum(bytes_: Column) -> Column:
+    """Return the sum, the same in whatever order the rows come: a sum of floating-point numbers is not."""
+    bounded = F.when(bytes_ > _MOST_BYTES, F.lit(_MOST_BYTES)).otherwise(bytes_)
+    return F.sum(bounded.cast("decimal(38, 6)")).cast("double")
 
 
 def by_topic(holdings: DataFrame, first: date, last: date) -> DataFrame:

@@ -9,6 +9,11 @@ from kquota.policy.limits import LimitType
 
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
+# Sums of integers are the same in whatever order the rows come. Those of bytes are of two parts, as file
+# systems that call themselves 8 EiB, as some do, exceed a long.
+_LOW_BITS = 20
+_HELD_PARTS = 1 << 40
+
 
 def limit_bytes(kind: str) -> Column:
     """Return the consumption, in bytes, at which a row's volume stands at its `hard` or `soft` limit.
@@ -48,24 +53,28 @@ def hourly(usage: DataFrame) -> DataFrame:
     parts = read.groupBy(*VOLUME, *texts, hour.alias("hour")).agg(
         F.max("consumed_bytes").alias("crest_bytes"),
         F.min("consumed_bytes").alias("lowest_bytes"),
-        total_bytes(F.col("consumed_bytes")).alias("sum_bytes"),
+        F.sum(F.shiftright("consumed_bytes", _LOW_BITS)).alias("high_sum"),
+        F.sum(F.col("consumed_bytes").bitwiseAND((1 << _LOW_BITS) - 1)).alias("low_sum"),
         F.max("at").alias("at"),
         F.max_by("consumed_bytes", "at").alias("last_bytes"),
         F.max_by("capacity_bytes", "at").alias("capacity_bytes"),
         F.max_by(limit_bytes("hard"), "at").alias("hard_bytes"),
         F.max_by(limit_bytes("soft"), "at").alias("soft_bytes"),
-        F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))).alias("held"),
+        F.sum(F.round((1 - F.coalesce("applied_factor", F.lit(1.0))) * _HELD_PARTS).cast("long")).alias(
+            "held"
+        ),
         F.count("*").alias("samples"),
     )
+    sum_bytes = F.sum("high_sum") * float(1 << _LOW_BITS) + F.sum("low_sum")
     last = ("last_bytes", "capacity_bytes", *texts, "hard_bytes", "soft_bytes")
     return (
         parts.groupBy(*VOLUME, "hour")
         .agg(
             F.max("crest_bytes").alias("crest_bytes"),
             F.min("lowest_bytes").alias("lowest_bytes"),
-            (F.sum("sum_bytes") / F.sum("samples")).alias("mean_bytes"),
+            (sum_bytes / F.sum("samples")).alias("mean_bytes"),
             F.max_by(F.struct(*last), "at").alias("last"),
-            (F.sum("held") / F.sum("samples")).alias("held"),
+            (F.sum("held") / _HELD_PARTS / F.sum("samples")).alias("held"),
             F.sum("samples").alias("samples"),
         )
         .select(

@@ -8,7 +8,7 @@ read.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -26,6 +26,7 @@ from kquota_pipeline.ingest.problems import problem
 from kquota_pipeline.ingest.timestamps import timestamp
 
 _UNREADABLE = "_unreadable"
+_QUARANTINED_BYTES = 65_536
 
 
 def _struct(**fields: object) -> StructType:
@@ -142,8 +143,9 @@ def read_records(messages: DataFrame) -> DataFrame:
     """Read the values of Kafka messages.
 
     In: the columns of Spark's Kafka source. Out: `kafka_topic`, `kafka_partition`, `kafka_offset`,
-    `kafka_timestamp`, `record` (the value's fields), `contents` (of kind topics its own), `at` (timestamp),
-    `problem` (null, or the defect), and, of a record with a problem, its `key` and `value`.
+    `kafka_timestamp`, `content` (its digest), `record` (the value's fields), `contents` (of kind topics its
+    own), `at` (timestamp), `problem` (null, or the defect), and, of a record with a problem, its `key` and
+    `value`.
     """
     options = {"columnNameOfCorruptRecord": _UNREADABLE, "allowNonNumericNumbers": "false"}
     text = F.when(F.is_valid_utf8(F.col("value").cast("string")), F.col("value").cast("string"))
@@ -154,6 +156,7 @@ def read_records(messages: DataFrame) -> DataFrame:
         F.col("timestamp").alias("kafka_timestamp"),
         "key",
         "value",
+        content("key", "value").alias("content"),
         F.from_json(text, VALUE, options).alias("record"),
     )
     of_topics = F.when(F.col("record.Kind") == "topics", F.from_json(text, TOPICS_VALUE, options))
@@ -163,5 +166,10 @@ def read_records(messages: DataFrame) -> DataFrame:
     )
     bad = F.col("problem").isNotNull()
     return judged.withColumns(
-        {"key": F.when(bad, F.col("key")), "value": F.when(bad, F.substring(F.col("value"), 1, 65_536))}
+        {"key": F.when(bad, F.col("key")), "value": F.when(bad, F.substring("value", 1, _QUARANTINED_BYTES))}
     )
+
+
+def content(key: str, value: str) -> Column:
+    """Return a digest of a record, the same of a record as it came and of its row in quarantine."""
+    return F.xxhash64(key, F.substring(value, 1, _QUARANTINED_BYTES))

@@ -15,13 +15,14 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.raw import messages_of
-from kquota_pipeline.ingest.records import read_records
+from kquota_pipeline.ingest.records import content, read_records
 from kquota_pipeline.ingest.rows import ROWS
 from kquota_pipeline.maintain.days import last_digests
 from kquota_pipeline.tables import QUARANTINE, RECORDS, Table, Tables
 
 # By this much an agent's clock may be ahead of Kafka's, at most (`ingest.problems`).
 _AHEAD = timedelta(days=1)
+_PLACE = ("kafka_partition", "kafka_offset")
 
 
 def reparse(
@@ -94,22 +95,21 @@ def _replace(
     delta.create(spark, tables, table)
     made = delta.of_days(ROWS[table](records), days.first, days.last)
     rows_made = made.count()
-    # Of a place in the topic and a time there is one record, also if the topic was made again.
-    place = (
-        ["kafka_topic", "kafka_partition", "kafka_offset", "kafka_timestamp"]
-        if table is QUARANTINE
-        else ["kafka_partition", "kafka_offset", "at"]
-    )
+    # A topic that was made again has other records in the same places: of other times, or other content.
+    place = [*_PLACE, "at"] if table is not QUARANTINE else ["kafka_topic", *_PLACE, "content"]
     places = records.select(*place).distinct()
 
     def attempt() -> tuple[int, int]:
         current = delta.read(spark, tables, table)
+        if table is QUARANTINE:
+            current = current.withColumn("content", content("key", "value"))
         elsewhere = current.where(F.col("day").isin(list(days.others)))
         astray = _rows_by_day(elsewhere, places, place) if days.others else {}
         before = current.where(days.are_asked()).count()
         if before or rows_made or astray:
             there = current.where(days.are_asked() | F.col("day").isin(list(astray)))
-            rows = there.join(places, place, "left_anti").unionByName(made) if before or astray else made
+            others = there.join(places, place, "left_anti").drop("content")
+            rows = others.unionByName(made) if before or astray else made
             closed = [day for day in in_order if days.first <= day <= days.last or day in astray]
             delta.replace_days(_once(rows, table, closed), tables, table, days.first, days.last, astray)
         return before + sum(astray.values()), rows_made
@@ -125,5 +125,5 @@ def _rows_by_day(rows: DataFrame, places: DataFrame, place: list[str]) -> dict[d
 
 def _once(rows: DataFrame, table: Table, closed: list[date]) -> DataFrame:
     """Return the rows; of closed days each identity once, of the others each place."""
-    place = F.when(~F.col("day").isin(closed), F.struct("kafka_partition", "kafka_offset"))
+    place = F.when(~F.col("day").isin(closed), F.struct(*_PLACE))
     return rows.withColumn("_place", place).dropDuplicates(["day", *table.identity, "_place"]).drop("_place")

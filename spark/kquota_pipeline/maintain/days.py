@@ -6,13 +6,15 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.tables import MAINTAINED, Table, Tables
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def files_of_days(spark: SparkSession, tables: Tables, table: Table) -> dict[date, list[str]]:
@@ -58,8 +60,16 @@ class Entry:
 
 
 def note(spark: SparkSession, tables: Tables, entries: Collection[Entry], at: datetime) -> None:
-    """Note what is in order, all in one transaction."""
-    if entries:
-        rows = [(one.table.name, one.day, at, one.digest, one.rows, one.duplicates) for one in entries]
-        frame = spark.createDataFrame(rows, MAINTAINED.schema)
-        delta.retried(lambda: delta.append(frame.coalesce(1), tables, MAINTAINED))
+    """Note what is in order, all in one transaction: `at`, or after every note that is there. So the newest
+    one is in force, also after the clock was set back.
+    """
+    if not entries:
+        return
+
+    def attempt() -> None:
+        (newest,) = delta.read(spark, tables, MAINTAINED).agg(F.unix_micros(F.max("at"))).collect()[0]
+        later = at if newest is None else max(at, _EPOCH + timedelta(microseconds=newest + 1))
+        rows = [(one.table.name, one.day, later, one.digest, one.rows, one.duplicates) for one in entries]
+        delta.append(spark.createDataFrame(rows, MAINTAINED.schema).coalesce(1), tables, MAINTAINED)
+
+    delta.retried(attempt)

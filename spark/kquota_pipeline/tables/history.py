@@ -226,7 +226,7 @@ QUARANTINE = Table(
         ("value", BinaryType(), "as it was, its first 65,536 bytes; null for a tombstone"),
     ),
     # As of `records`.
-    identity=("kafka_topic", "kafka_partition", "kafka_offset", "kafka_timestamp"),
+    identity=("kafka_topic", "kafka_partition", "kafka_offset", "key", "value"),
     order=("kafka_partition", "kafka_offset"),
 )
 

@@ -13,6 +13,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.ingest import problems, stream
 from kquota_pipeline.ingest.lineage import Batch
 from kquota_pipeline.ingest.progress import Progress
+from kquota_pipeline.ingest.raw import record_rows
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.reparse import reparse
 from kquota_pipeline.ingest.rows import ROWS
@@ -125,6 +126,21 @@ def test_a_field_a_kind_and_a_rule_of_a_later_version_are_applied_to_the_records
         expected = ROWS[table](records)
         expected = expected.unionByName(other) if table is USAGE else expected
         assertDataFrameEqual(delta.read(spark, tables, table), expected)
+
+
+def test_a_malformed_record_that_came_again_with_another_time_is_one_row(spark, tables):
+    for table in (RECORDS, QUARANTINE):
+        delta.create(spark, tables, table)
+    once = messages(spark, [b"nonsense", b"x" * 70_000])
+    again = once.withColumn("timestamp", F.col("timestamp") + F.expr("INTERVAL 1 MINUTE"))
+    for batch in (once, again):
+        delta.append(record_rows(batch), tables, RECORDS)
+        delta.append(ROWS[QUARANTINE](read_records(batch)), tables, QUARANTINE)
+    assert reparse(spark, tables, NEXT, NEXT, only=(QUARANTINE,)) == 2
+    assert [row["kafka_offset"] for row in delta.read(spark, tables, QUARANTINE).collect()] in (
+        [0, 1],
+        [1, 0],
+    )
 
 
 @pytest.mark.long
