@@ -8,6 +8,7 @@ and what left in between is what the earlier look said would leave by then. Byte
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +22,16 @@ _MOST = 3
 _LARGE = 0.05
 # A topic that was silent for longer than ever, and for this many hours, has ended.
 _SILENT_HOURS, _SILENT_TIMES, _NEXT_TO_NOTHING = 4, 1.5, 0.02
-# A topic that has flowed for long may stand still: for up to this share of the hours in which it flowed.
-_SILENT_RATIO = 0.25
+# A topic that has flowed for long may stand still, as a mirror does that waits: for up to this share of the
+# hours in which it flowed, and two days at most. A tenant who has left does not come back.
+_SILENT_RATIO, _SILENT_MOST_HOURS = 0.25, 2 * DAY_HOURS
 # One that still fills up has lost less than this share of what it grew by.
 _LEFT = 0.05
 # A topic whose first bytes are less than this share of the last ones is new.
 _GREW = 0.3
+# Bytes that leave before this share of their retention has passed were here before the topic was: a copy. It
+# comes this many times faster than the topic takes in.
+_COPY_AGE, _COPY_RATIO = 0.8, 2.0
 _WEEK_HOURS = 7 * DAY_HOURS
 
 
@@ -34,11 +39,12 @@ _WEEK_HOURS = 7 * DAY_HOURS
 class Flow:
     """Bytes per hour that flow in, [class, hour], on each hour from the first look to the last.
 
-    The first class are all topics but those that still fill up, of which nothing has left yet, and those that
-    have ended. Of these, `filled_hours` is how long they had flowed in before the first look; it is infinite
-    where bytes left then, as of the first class. `began` is the hour, an index, at which a class did.
-    `is_new` is whether one that fills up began, or became much larger, within this history. `topics` are the
-    topics of the looks that classes are, None of all others together.
+    The first class are all topics but those that still fill up, of which nothing has left yet, those that
+    were copied here, as if they had always been here, and those that have ended. Of these, `filled_hours` is
+    how long they had flowed in before the first look; it is infinite where bytes left then, as of the first
+    class. `began` is the hour, an index, at which a class did. `is_new` is whether one that fills up began,
+    or became much larger, within this history. `topics` are the topics of the looks that classes are, None of
+    all others together.
     """
 
     first_hour: int
@@ -57,10 +63,25 @@ def flow_of(looks: Looks) -> Flow:
     # Bytes that went before their time were deleted by people.
     inflow = np.where(inflow < -3 * np.median(np.abs(inflow)), 0.0, inflow)
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
-    filling, taken_in = _filling_topics(looks, steps), _taken_in(looks, steps)
-    apart = [*filling, *_ended_topics(looks, taken_in, filling)]
-    topics: list[int | None] = [None, *apart]
+    taken_in = _taken_in(looks, steps)
+    copies = _copied_topics(looks, inflow, taken_in, steps)
+    for topic, (copied, _) in copies.items():
+        came = np.minimum(copied, np.maximum(inflow, 0.0))
+        inflow, taken_in[:, topic] = inflow - came, taken_in[:, topic] - came
+    filling = _filling_topics(looks, steps, copies)
+    apart = [*filling, *_ended_topics(looks, taken_in, [*filling, *copies])]
     there = looks.filled()
+    # Those of the copied that take in most are classes of their own: the others' history is none of theirs.
+    largest = sorted(copies, key=lambda topic: -copies[topic][1])[:_MOST]
+    for topic in largest:
+        own = np.minimum(taken_in[:, topic], np.maximum(inflow, 0.0))
+        inflow = inflow - own
+        before = np.arange(len(steps)) < int(np.argmax(there[:, topic])) - 1
+        classes.append(np.where(before, copies[topic][1] * steps, own))
+        filled.append(float("inf"))
+        began.append(0)
+        is_new.append(False)
+    topics: list[int | None] = [None, *largest, *apart]
     for topic in apart:
         sizes = looks.topic_bytes[:, topic]
         first = int(np.argmax(there[:, topic]))
@@ -135,7 +156,42 @@ def gone_within(leaving_bytes: Floats, hours: Floats) -> Floats:
     return np.asarray(low + share * (within[rows, index] - low))
 
 
-def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
+def _copied_topics(
+    looks: Looks, inflow: Floats, taken_in: Floats, steps: Floats
+) -> dict[int, tuple[Floats, float]]:
+    """Return the topics of which replicas were copied here: of each the bytes of the copy, [step], and what
+    it takes in per hour.
+
+    A copy has bytes that leave sooner than any that came to a new topic. It comes much faster than the topic
+    takes in: as much per hour as it holds per hour of its retention.
+    """
+    found: dict[int, tuple[Floats, float]] = {}
+    there = looks.filled()
+    for topic in np.flatnonzero(~there[0] & there.any(axis=0) & (looks.keep_hours > 0)).tolist():
+        first, keep = int(np.argmax(there[:, topic])), float(looks.keep_hours[topic])
+        age = looks.hours - looks.hours[first]
+        young = (age >= 0) & (age < _COPY_AGE * keep)
+        if not (looks.topic_soon_bytes[young, topic] > 0).any():
+            continue
+        steady = float(looks.topic_bytes[-1, topic]) / keep
+        coming = taken_in[first - 1 :, topic] > _COPY_RATIO * steady * steps[first - 1 :]
+        end = first - 1 + (len(coming) if coming.all() else int(np.argmin(coming)))
+        arrival = slice(first - 1, end)
+        # The bytes of a topic that enters the list of the largest ones were there before.
+        if float(inflow[arrival].sum()) < 0.5 * float(taken_in[arrival, topic].sum()) or end < first:
+            continue
+        hours = float(steps[end:].sum())
+        share = min(hours / DAY_HOURS, 1.0)
+        rate = (1 - share) * steady
+        if hours:
+            rate += share * float(taken_in[end:, topic].sum()) / hours
+        copied = np.zeros(len(steps))
+        copied[arrival] = np.maximum(taken_in[arrival, topic] - rate * steps[arrival], 0.0)
+        found[topic] = copied, rate
+    return found
+
+
+def _filling_topics(looks: Looks, steps: Floats, copies: Collection[int]) -> list[int]:
     """Return the topics that flow in and do not flow out yet, those that take in most first.
 
     Compacted ones are none of them: what they grow by never leaves.
@@ -155,7 +211,7 @@ def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
         never = float(looks.never_bytes[-1] - looks.never_bytes[first[topic]])
         # A topic that enters the list of the largest ones was there before.
         entered = unnamed[topic] and begun_with[topic] > _GREW * looks.topic_bytes[-1, topic]
-        if never < 0.6 * grown[topic] and not entered:
+        if never < 0.6 * grown[topic] and not entered and topic not in copies:
             found.append(int(topic))
     return sorted(found, key=lambda topic: -float(grown[topic]))[:_MOST]
 
@@ -222,7 +278,8 @@ def has_ended(own: Floats) -> bool:
         return True
     silent = len(own) - 1 - int(flows[-1])
     longest = int(np.diff(flows).max()) - 1 if len(flows) > 1 else 0
-    return silent >= max(_SILENT_HOURS, _SILENT_TIMES * longest, _SILENT_RATIO * len(flows))
+    patience = min(_SILENT_RATIO * len(flows), _SILENT_MOST_HOURS)
+    return silent >= max(_SILENT_HOURS, _SILENT_TIMES * longest, patience)
 
 
 def _continued(own: Floats, shape: Floats, hours: int) -> Floats:

@@ -78,6 +78,10 @@ def shares_of(looks: Looks, flow: Flow, sums: Floats) -> Floats:
     born = now[:, None, None] - np.maximum(LIFETIME_HOURS[None, None] - bounds[None, :, None], 0.0)
     gone = now[:, None, None] - LIFETIME_HOURS[None, None] + np.zeros((1, len(bounds), 1))
     features = at(sums, born) - at(sums, gone)
+    for row, topic in enumerate(flow.topics):
+        if topic is not None:
+            # A copy has flowed in elsewhere before it came here.
+            features[row, looks.topic_bytes[chosen, topic] <= 0] = 0.0
     classes, looked, bound, lifetimes = features.shape
     matrix = features.transpose(1, 2, 0, 3).reshape(looked * bound, classes * lifetimes)
     wanted = np.cumsum(looks.leaving_bytes[chosen], axis=1)[:, 1:].reshape(-1)

@@ -99,34 +99,43 @@ def only_now(crests: Floats, moments: int) -> Floats:
 
 
 def corrected(foretold: Floats, came: Floats) -> Floats:
-    """Return forecasts less the errors of the last two weeks, as far as they were known at each moment."""
+    """Return forecasts less the errors of the last two weeks, as far as they were known at each moment.
+
+    Of days so far ahead that no error was known the last correction goes on: a forecast has no steps there.
+    """
     found = foretold.copy()
     errors = came - foretold
     for moment in range(len(found)):
-        for day in range(21):
-            known = errors[moment + day + 1 : moment + day + 15, day]
+        correction = 0.0
+        for day in range(AHEAD_DAYS):
+            known = errors[moment + day + 1 : moment + day + 15, day] if day < 21 else np.zeros(0)
             known = known[np.isfinite(known)]
             if len(known):
-                found[moment, day] += np.median(known) * len(known) / (len(known) + 3.0)
+                correction = np.median(known) * len(known) / (len(known) + 3.0)
+            found[moment, day] += correction
     return found
 
 
 def corrected_by_week(foretold: Floats, came: Floats) -> Floats:
     """Return forecasts less the errors of those made whole weeks before: what the sum of expiry misses of
-    segments that roll once a week comes again. NaN at moments without such errors.
+    segments that roll once a week comes again, also in the weeks of which no error was known. NaN at moments
+    without such errors.
     """
     found = np.full(foretold.shape, np.nan)
     errors = came - foretold
     for moment in range(len(found) - WEEK):
         if not np.isfinite(errors[moment + WEEK, 0]):
             continue
-        found[moment] = foretold[moment]
-        for day in range(4 * WEEK):
+        correction = np.zeros(AHEAD_DAYS)
+        for day in range(AHEAD_DAYS):
             # Errors this many days ahead are known of forecasts that are as many days old.
-            known = errors[moment + (day // WEEK + 1) * WEEK :: WEEK, day]
+            known = errors[moment + (day // WEEK + 1) * WEEK :: WEEK, day] if day < 4 * WEEK else np.zeros(0)
             known = known[np.isfinite(known)]
             if len(known):
-                found[moment, day] += np.median(known) * len(known) / (len(known) + 1.0)
+                correction[day] = np.median(known) * len(known) / (len(known) + 1.0)
+            elif day >= WEEK:
+                correction[day] = correction[day - WEEK]
+        found[moment] = foretold[moment] + correction
     return found
 
 

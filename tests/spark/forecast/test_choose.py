@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from kquota_pipeline.forecast.choose import Trials, choose
 from kquota_pipeline.forecast.conformal import LEVELS, TABLE_DAYS, at_days, interval, spread_of, thinned
 from kquota_pipeline.forecast.history import Floats
-from kquota_pipeline.forecast.trials import AHEAD_DAYS, corrected_by_week
+from kquota_pipeline.forecast.trials import AHEAD_DAYS, corrected, corrected_by_week
 
 AHEAD = 14
 
@@ -71,6 +73,18 @@ def weekly_teeth(moments: int) -> tuple[Floats, Floats]:
     day = ahead - moment  # 0 is today
     came = np.where(day > 0, np.nan, 100 + 60.0 * (day % 7 == 3))
     return np.full(came.shape, 100.0), came
+
+
+@pytest.mark.parametrize("correct", [corrected, corrected_by_week])
+def test_where_no_error_was_known_the_last_correction_goes_on(correct: Callable[..., Floats]) -> None:
+    moments = 18
+    foretold, came = np.full((moments, AHEAD_DAYS), 100.0), np.full((moments, AHEAD_DAYS), np.nan)
+    for moment in range(1, moments):
+        came[moment, :moment] = 130.0
+    found = correct(foretold, came)[0]
+    assert np.abs(np.diff(found)).max() < 6
+    assert found[0] > 115
+    assert (found > 107).all()
 
 
 def test_what_a_forecast_misses_once_a_week_is_corrected_by_the_weeks_before() -> None:

@@ -60,6 +60,14 @@ def test_a_job_that_has_ended_writes_no_more(silent_hours: int) -> None:
     assert said == pytest.approx(came, abs=0.06 * came.max())
 
 
+@pytest.mark.parametrize("silent_hours", [50, 100])
+def test_a_tenant_who_wrote_for_a_month_and_left_writes_no_more(silent_hours: int) -> None:
+    tenant = rate(2, 2.0)
+    tenant[CUT - silent_hours :] = 0.0
+    said, came = crests(seen({"there": (rate(1), 72), "tenant": (tenant, 168)}))
+    assert said == pytest.approx(came, abs=0.06 * came.max())
+
+
 @pytest.mark.parametrize("keep_hours", [24, 168])
 def test_a_topic_that_stands_still_for_a_day_and_a_half_has_not_ended(keep_hours: int) -> None:
     """A mirror that waits, or producers that are down: even if retention has emptied the topic meanwhile."""
@@ -69,6 +77,36 @@ def test_a_topic_that_stands_still_for_a_day_and_a_half_has_not_ended(keep_hours
     assert (part.topic_bytes[-1, 1] == 0) == (keep_hours == 24)
     assert flow_of(part).topics == (None,)
     assert not part.deleted().any()
+
+
+@pytest.mark.parametrize("keep_hours", [24, 72, 168])
+@pytest.mark.parametrize(("age_hours", "copy_hours"), [(1, 1), (8, 6), (48, 6), (90, 1)])
+def test_a_replica_that_was_copied_here_takes_in_what_its_topic_does(
+    keep_hours: int, age_hours: int, copy_hours: int
+) -> None:
+    """Its bytes came at once, and leave when they would have left elsewhere."""
+    whole = seen({"there": (rate(1), 72), "copied": (rate(2, 2.0), keep_hours)})
+    absent = 1 - np.clip((CLOCK - (CUT - age_hours) + 1) / copy_hours, 0.0, 1.0)
+    whole.leaving_bytes[:] -= retained(rate(2, 2.0), keep_hours)[1] * absent[:, None]
+    for of_topics in (whole.topic_bytes, whole.topic_soon_bytes):
+        of_topics[:, 1] *= 1 - absent
+    assert whole.topic_keep_hours is not None
+    whole.topic_keep_hours[absent == 1, 1] = 0.0
+    said, came = crests(whole)
+    assert said == pytest.approx(came, abs=0.15 * came.max())
+    flow = flow_of(whole.until(FIRST_HOUR + CUT - 1))
+    assert flow.topics == (None, 1)
+    assert not any(flow.is_new)
+
+
+@pytest.mark.parametrize("age_hours", [3, 20])
+def test_a_topic_that_enters_the_list_of_the_largest_ones_was_not_copied(age_hours: int) -> None:
+    whole = seen({"there": (rate(1), 72), "named": (rate(2, 2.0), 168)})
+    assert whole.topic_keep_hours is not None
+    for of_topics in (whole.topic_bytes, whole.topic_soon_bytes, whole.topic_keep_hours):
+        of_topics[: CUT - age_hours, 1] = 0.0
+    said, came = crests(whole)
+    assert said == pytest.approx(came, abs=0.06 * came.max())
 
 
 def test_a_job_of_each_night_writes_again() -> None:
