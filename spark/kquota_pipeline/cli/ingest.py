@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import javaproperties
 import typer
 
+from kquota_pipeline.cli.maintain import (
+    CLOSED_AFTER_HOURS,
+    RAW_RETENTION_DAYS,
+    RETENTION_DAYS,
+    ClosedAfterOption,
+    RawRetentionOption,
+    RetentionOption,
+)
 from kquota_pipeline.cli.options import CheckpointOption, SparkOption, TablesOption, fail, say
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
 from kquota_pipeline.ingest.lineage import ForeignCheckpoint
 from kquota_pipeline.ingest.stream import IngestFailed, Source, ingest
+from kquota_pipeline.maintain.upkeep import Upkeep, maintain
 from kquota_pipeline.tables import Tables
 
 # Spark sets these itself: which records are read, and when, is the checkpoint's business.
@@ -55,6 +65,16 @@ def ingest_command(
             "--accept-gaps", help="Go on although the topic has dropped records that were never read."
         ),
     ] = False,
+    maintain_too: Annotated[
+        bool,
+        typer.Option(
+            "--maintain",
+            help="Then run maintain in the same session, also after an ingest that failed.",
+        ),
+    ] = False,
+    retention_days: RetentionOption = RETENTION_DAYS,
+    raw_retention_days: RawRetentionOption = RAW_RETENTION_DAYS,
+    closed_after_hours: ClosedAfterOption = CLOSED_AFTER_HOURS,
     spark: SparkOption = None,
 ) -> None:
     """Append new records of the history topic to the tables, each record once, and end."""
@@ -65,14 +85,23 @@ def ingest_command(
         max_records_per_batch=max_records_per_batch,
         accept_gaps=accept_gaps,
     )
+    settings = Upkeep(retention_days, raw_retention_days, timedelta(hours=closed_after_hours))
     session = command_session("ingest", spark)
+    problems = []
     try:
-        progress = ingest(session, source, Tables(tables), checkpoint, say, adopt)
-    except (ForeignCheckpoint, NotATable, IngestFailed) as error:
-        fail(str(error))
+        try:
+            typer.echo(ingest(session, source, Tables(tables), checkpoint, say, adopt).summary())
+        except (ForeignCheckpoint, NotATable, IngestFailed) as error:
+            problems.append(str(error))
+        if maintain_too:
+            try:
+                typer.echo(maintain(session, Tables(tables), datetime.now(UTC), settings, say).summary())
+            except NotATable as error:
+                problems.append(str(error))
     finally:
         session.stop()
-    typer.echo(progress.summary())
+    if problems:
+        fail("; ".join(problems))
 
 
 def _client_properties(path: Path | None) -> dict[str, str]:
