@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kquota_pipeline.backtest.flows import Floats, Flows, Observed, flows_of
-from kquota_pipeline.backtest.producers import Name
 from kquota_pipeline.backtest.relief import Relief
 from kquota_pipeline.backtest.scene import Scene
 
@@ -33,11 +32,6 @@ class Change:
     retentions: Mapping[str, float] = field(default_factory=dict)
     lost: frozenset[int] = frozenset()
     relief: Relief | None = None
-
-    def load_of(self, name: Name) -> float:
-        """Return the factor of a client: its own, or that of its user."""
-        user, client_id = name
-        return self.loads.get((user, client_id), self.loads.get((user, None), 1.0))
 
 
 class NothingLeft(ValueError):

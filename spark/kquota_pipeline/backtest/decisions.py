@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from kquota.policy.decision import Decision, Scope
 from kquota.policy.limits import LimitPair
-from kquota.policy.volume import Volume, VolumeStatus
+from kquota.policy.volume import Volume
 from kquota_pipeline.backtest.agents import Agents
-from kquota_pipeline.backtest.policy import NOT_JUDGED, Policy
+from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.scene import NONE, Floats, Scene
 from kquota_pipeline.backtest.thresholds import Thresholds, bound_of
 
@@ -168,29 +168,17 @@ class Decisions:
         """Return the time of a broker's last record, and some of its volumes."""
         tick = int(self._seen[broker])
         named = self._present[tick] | self._scene.offline[tick]
-        volumes = [self._volume(tick, column, place) for column in columns[named[columns]].tolist()]
+        volumes = [
+            self._scene.volume_at(
+                tick,
+                column,
+                int(self._capacity[tick, column]),
+                int(self._published[column, place]),
+                self._pairs[column][place],
+            )
+            for column in columns[named[columns]].tolist()
+        ]
         return self._time(tick), volumes
-
-    def _volume(self, tick: int, column: int, place: int) -> Volume:
-        scene, pair = self._scene, self._pairs[column][place]
-        code = scene.volume_ids[tick, column]
-        ceiling = np.nan if scene.fill_ceilings is None else scene.fill_ceilings[tick, column]
-        return Volume(
-            name=scene.volumes[column].name,
-            capacity_bytes=int(self._capacity[tick, column]),
-            consumed_bytes=int(self._published[column, place]),
-            limits=pair,
-            limits_problem=None if pair is not None else NOT_JUDGED,
-            volume_id=None if code == NONE else str(code),
-            status=self._status(tick, column),
-            fill_ceiling_bytes_per_second=None if np.isnan(ceiling) else int(ceiling),
-            topics=scene.topics_at(tick, column),
-        )
-
-    def _status(self, tick: int, column: int) -> VolumeStatus:
-        if self._scene.offline[tick, column]:
-            return VolumeStatus.OFFLINE
-        return VolumeStatus.FAILED if self._scene.failed[tick, column] else VolumeStatus.OK
 
     def _time(self, tick: int) -> datetime:
         return datetime.fromtimestamp(int(self._scene.ticks[tick]), UTC)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from kquota.policy.limits import LimitPair
 from kquota.policy.topic_scope import Topics
+from kquota.policy.volume import Volume, VolumeStatus
+from kquota_pipeline.backtest.policy import NOT_JUDGED
 from kquota_pipeline.backtest.producers import Name
 
 Floats = NDArray[np.float64]
@@ -80,6 +82,25 @@ class Scene:
         """Return the topics on a volume; None where they are not named."""
         code = NONE if self.topics is None else int(self.topics[tick, volume])
         return None if code == NONE else self.all_topics[code]
+
+    def volume_at(
+        self, tick: int, column: int, capacity_bytes: int, consumed_bytes: int, limits: LimitPair | None
+    ) -> Volume:
+        """Return a volume as its broker's record has it, under these limits."""
+        code = self.volume_ids[tick, column]
+        ceiling = np.nan if self.fill_ceilings is None else self.fill_ceilings[tick, column]
+        status = VolumeStatus.FAILED if self.failed[tick, column] else VolumeStatus.OK
+        return Volume(
+            name=self.volumes[column].name,
+            capacity_bytes=capacity_bytes,
+            consumed_bytes=consumed_bytes,
+            limits=limits,
+            limits_problem=None if limits is not None else NOT_JUDGED,
+            volume_id=None if code == NONE else str(code),
+            status=VolumeStatus.OFFLINE if self.offline[tick, column] else status,
+            fill_ceiling_bytes_per_second=None if np.isnan(ceiling) else int(ceiling),
+            topics=self.topics_at(tick, column),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from kquota.policy.decision import Decision
 from kquota.policy.topic_scope import Topics
-from kquota.policy.volume import Volume, VolumeStatus
+from kquota.policy.volume import Volume
 from kquota_pipeline.backtest.agents import Agents
 from kquota_pipeline.backtest.closed_loop import CATCH_UP_RATIO, REGAINED_SHARE
 from kquota_pipeline.backtest.flows import Flows, retention_ticks
-from kquota_pipeline.backtest.policy import NOT_JUDGED, Policy
+from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.producers import Producers, Tally
-from kquota_pipeline.backtest.scene import NONE, Scene
+from kquota_pipeline.backtest.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +140,8 @@ class _Brokers:
         return self._agents.decide(now, self._scene.unknown.get(tick, frozenset()))
 
     def _volume(self, column: int, tick: int, consumed: NDArray[np.float64]) -> Volume:
-        scene, place = self._scene, self._scene.volumes[column]
-        capacity, code = int(self._flows.capacity_bytes[tick, column]), scene.volume_ids[tick, column]
+        scene, broker_id = self._scene, self._scene.volumes[column].broker_id
         terms = scene.all_terms[scene.terms[tick, column]]
-        pair = self._policy.pair(place.broker_id, terms.mount_point) or terms.recorded
-        ceilings = scene.fill_ceilings
-        ceiling = np.nan if ceilings is None else ceilings[tick, column]
-        return Volume(
-            name=place.name,
-            capacity_bytes=capacity,
-            consumed_bytes=round(consumed[column]),
-            limits=pair,
-            limits_problem=None if pair is not None else NOT_JUDGED,
-            volume_id=None if code == NONE else str(code),
-            status=self._status(tick, column),
-            fill_ceiling_bytes_per_second=None if np.isnan(ceiling) else int(ceiling),
-            topics=scene.topics_at(tick, column),
-        )
-
-    def _status(self, tick: int, column: int) -> VolumeStatus:
-        if self._scene.offline[tick, column]:
-            return VolumeStatus.OFFLINE
-        return VolumeStatus.FAILED if self._scene.failed[tick, column] else VolumeStatus.OK
+        pair = self._policy.pair(broker_id, terms.mount_point) or terms.recorded
+        capacity = int(self._flows.capacity_bytes[tick, column])
+        return scene.volume_at(tick, column, capacity, round(consumed[column]), pair)
