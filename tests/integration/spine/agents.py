@@ -24,6 +24,7 @@ from testbed.loopback.cluster import KafkaCluster
 from testbed.loopback.plug_in import OPERATOR, agent_name, broker_files, write_operator_properties
 from testbed.loopback.processes import ChildProcess
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 KQUOTA = [sys.executable, "-m", "kquota"]
 ORDERS = ("hold", "quarantine", "maintenance", "decommission", "orders")
@@ -160,9 +161,7 @@ class AgentProcess:
         mark = self.journal_mark()
         self.write_config(**changes)
         self.process.send(signal.SIGHUP)
-        eventually(
-            lambda: self.told("the configuration was read again", since=mark), f"{self} has read it again"
-        )
+        eventually(lambda: self.told(say("configuration-reread"), since=mark), f"{self} has read it again")
 
     def cli(self, *arguments: str, **run_options: Any) -> subprocess.CompletedProcess[str]:
         """Run a command of `kquota` with this agent's configuration; an order with an operator's."""

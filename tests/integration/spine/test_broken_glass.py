@@ -12,11 +12,9 @@ import pytest
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 from tests.unit.policy.golden import complaints
+from tests.unit.wording import say
 
-SENTENCE = (
-    "Broker 2 holds no producer although enforcing is decided: mode observe is in force there"
-    " (kquota.mode of the broker, or mode of its agent)."
-)
+SENTENCE = say("broken-glass", broker=2)
 
 
 def configure(fleet: Fleet, broker_id: int, *change: str) -> None:

@@ -16,6 +16,7 @@ from testbed.loopback.plug_in import broker_files
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, Fleet
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +225,6 @@ def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) 
     assert {v["VolumeName"]: v.get("Status", "ok") for v in reported}[device] == "offline"
     labels = {"volume": device, "mount_point": str(volume.mount_point), "role": "data", "status": "offline"}
     agent.await_metric(1, "kquota_volume_status", **labels)
-    sentence = f"volume {device} is offline: the broker has taken all its log dirs offline"
+    sentence = say("volume-offline", volume=device)
     told = eventually(lambda: agent.told(sentence, since=mark), "it is logged")
     assert [level for level, _ in told] == ["WARNING"]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.spine.fleet import INODES, Fleet
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 HARD_FREE = 0.02  # the agent's default
 LeaveFree = Callable[[float], None]
@@ -51,7 +52,7 @@ def test_a_disk_short_of_inodes_pauses_until_files_are_gone(fleet: Fleet, leave_
     leave_free(0.015)
     fleet.await_enforced("PAUSE")
     assert disk.consumed_bytes() < 0.4 * disk.capacity_bytes(), "bytes are below the soft limit"
-    sentence = f"volume {disk.device} of broker 3 is over its hard limit of inodes"
+    sentence = say("over-hard-in-inodes", volume=disk.device, broker=3)
     for one in fleet.of():
         [reason] = one.decision["reasons"]
         assert (reason["broker_id"], reason["volume"], reason["resource"]) == (3, disk.device, "inodes")

@@ -16,6 +16,7 @@ from tests.integration.spine.fleet import GONE_BROKERS, HISTORY_TOPIC, ORDERS_TO
 from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
 from tests.unit.policy.golden import complaints
+from tests.unit.wording import say
 
 STRANGER = GONE_BROKERS[1]
 
@@ -39,7 +40,9 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     until = said.split()[-1]
     expected = {"action": "pause", "until": until, "reason": "moving racks", "actor": "alice"}
     assert hold_in_force(fleet) == [expected] * 3
-    sentence = f"PAUSE: held at pause by alice until {until} (moving racks) [enforcing]"
+    sentence = (
+        f"PAUSE: {say('held', action='pause', actor='alice', until=until, reason='moving racks')} [enforcing]"
+    )
     for other in fleet.of():
         eventually(
             lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is logged"
@@ -61,7 +64,9 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     fleet.await_enforced("OPEN")
     assert hold_in_force(fleet) == [None] * 3
     for other in fleet.of():
-        other.await_entry("WARNING", "the hold was released by bob (done)", since=marks[other.broker_id])
+        other.await_entry(
+            "WARNING", say("hold-released", actor="bob", reason="done"), since=marks[other.broker_id]
+        )
     order = {"Action": "pause", "Until": until, "Reason": "moving racks", "Actor": "alice"}
     expected_bodies = [
         {"Key": "hold", "Order": order},
@@ -172,7 +177,7 @@ def test_a_dead_broker_s_verdict_stays_until_it_is_decommissioned(fleet: Fleet) 
     arguments = ("--reason", "host sold", "--actor", "alice")
     assert agent.order("decommission", str(STRANGER), *arguments) == f"broker {STRANGER} is decommissioned\n"
     fleet.await_enforced("OPEN")
-    sentence = f"broker {STRANGER} was decommissioned by alice (host sold)"
+    sentence = say("decommissioned", broker=STRANGER, actor="alice", reason="host sold")
     for other in fleet.of():
         other.await_entry("WARNING", sentence, since=marks[other.broker_id])
     record = fleet.records(ORDERS_TOPIC)[-1]
@@ -208,7 +213,7 @@ def test_status_and_explain_say_that_the_agent_on_this_host_has_decided_otherwis
         explained = stuck.order("explain")
     finally:
         stuck.process.send(signal.SIGCONT)
-    sentence = "The agent on this host has decided otherwise: OPEN: no volume is over its soft limit."
+    sentence = f"The agent on this host has decided otherwise: OPEN: {say('calm')}."
     assert complaints("status", status) == []
     assert status["state"] == "PAUSE"
     assert status["disagreement"].startswith(sentence)
@@ -273,7 +278,7 @@ def test_check_is_ok_when_open_and_critical_when_the_lease_has_ended(fleet: Flee
     agent = fleet.agents[1]
     fine = agent.cli("check")
     assert fine.returncode == 0, fine.stdout
-    assert fine.stdout.startswith("KQUOTA OK - OPEN: no volume is over its soft limit |")
+    assert fine.stdout.startswith(f"KQUOTA OK - OPEN: {say('calm')} |")
     assert agent.cli("decision").returncode == 0
     agent.reload(lease_seconds=4)
     eventually(
@@ -327,7 +332,7 @@ def test_a_watched_status_obeys_keys_and_leaves_the_terminal_as_it_was(fleet: Fl
 @pytest.mark.accepts("G11")
 def test_an_order_on_the_usage_topic_does_nothing_and_each_agent_says_so(fleet: Fleet) -> None:
     until = format_utc(datetime.now(UTC) + timedelta(minutes=10))
-    sentence = "the record of key hold on the usage topic does not count: orders have a topic of their own"
+    sentence = say("order-on-the-usage-topic", key="hold")
     marks = fleet.marks()
     fleet.put("hold", {"Action": "pause", "Until": until, "Reason": "of an agent", "Actor": "alice"})
     for other in fleet.of():

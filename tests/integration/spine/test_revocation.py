@@ -15,6 +15,7 @@ from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import USAGE_TOPIC, Fleet
 from tests.integration.spine.test_signed_reports import Intruder, await_signed, refused
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 
 class Revocations:
@@ -81,7 +82,7 @@ def test_a_revoked_certificate_s_reports_stop_counting_within_a_second_without_a
     marks = fleet.marks()
     revocations.open_soon(f"# the disk of host 3 was sold\n{fingerprint_line(stolen)}")
     before = refused(fleet.agents[1], "revoked")
-    sentence = "the record of key 3 is refused: its signer's certificate is revoked"
+    sentence = say("refused-revoked", key=3)
 
     def is_refused(agent: AgentProcess) -> bool:
         """Write again until the agent takes it for news: it may still read the topic again."""

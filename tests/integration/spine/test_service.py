@@ -19,6 +19,7 @@ from testbed.loopback.plug_in import agent_name
 from tests.integration.spine.agents import AgentProcess, read_json
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 
 def remote_ports(pid: int) -> set[int]:
@@ -91,17 +92,17 @@ def test_systemd_hears_of_start_state_cycles_reload_and_stop(fleet: Fleet) -> No
         lambda: next((m for m in agent.notifications.heard[heard:] if m.get("READY") == "1"), None),
         "it is ready",
     )
-    assert ready["STATUS"].startswith("OPEN: no volume is over its soft limit [enforcing")
+    assert ready["STATUS"].startswith(f"OPEN: {say('calm')} [enforcing")
     before = agent.notifications.heard[heard : agent.notifications.heard.index(ready)]
-    assert {message["STATUS"] for message in before if "STATUS" in message} <= {
-        "STARTING: waiting for the first look at the cluster"
-    }, "until then it shows what it waits for"
+    assert {message["STATUS"] for message in before if "STATUS" in message} <= {say("starting")}, (
+        "until then it shows what it waits for"
+    )
     eventually(
         lambda: sum(m.get("WATCHDOG") == "1" for m in agent.notifications.heard[heard:]) >= 10,
         "the watchdog is petted by cycles",
     )
     fleet.fill(3, headroom=-0.2)
-    status = f"PAUSE: volume {fleet.disk(3).device} of broker 3 is over its hard limit [enforcing]"
+    status = f"PAUSE: {say('over-hard', volume=fleet.disk(3).device, broker=3)} [enforcing]"
     eventually(lambda: agent.notifications.heard[-1].get("STATUS") == status, "the status is the sentence")
 
     mark = len(agent.notifications.heard)
@@ -130,7 +131,7 @@ def test_an_agent_that_reaches_no_cluster_is_ready_with_a_fallback(fleet: Fleet)
             lambda: next((m for m in agent.notifications.heard[heard:] if m.get("READY") == "1"), None),
             "it is ready although it knows nothing",
         )
-        assert ready["STATUS"].startswith("PAUSE: fallback, because the list of active brokers is not known")
+        assert ready["STATUS"].startswith(f"PAUSE: fallback, because {say('unknown-no-broker-list')}")
         fleet.await_enforced("PAUSE", [2])
         agent.await_metric(0, "kquota_connected")
         undetermined = {
@@ -158,7 +159,7 @@ def test_a_bad_configuration_is_reported_and_the_last_good_one_kept(fleet: Fleet
     eventually(lambda: refused(marks[1]), "the bad file is reported")
     eventually(lambda: agent.metric("kquota_config_last_good") == 1, "a metric says so")
     assert (agent.metric("kquota_config_reload_failures_total") or 0) >= 1
-    assert not agent.told("the configuration was read again", since=marks[1])
+    assert not agent.told(say("configuration-reread"), since=marks[1])
     assert agent.state == "OPEN"
 
     agent.stop()

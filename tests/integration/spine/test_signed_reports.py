@@ -21,6 +21,7 @@ from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import GONE_BROKERS, USAGE_TOPIC, Fleet
 from tests.integration.spine.test_hostile_records import INVENTED, report
 from tests.integration.waiting import at_rest, eventually
+from tests.unit.wording import say
 
 GONE = str(GONE_BROKERS[0])
 
@@ -155,7 +156,7 @@ def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_re
     eventually(lambda: refused(reader, "unsigned") == before["unsigned"] + 3, "they are counted")
     eventually(lambda: refused(reader, "wrong_signature") == before["wrong_signature"] + 1, "it is counted")
     for key in attacks:
-        sentence = f"the record of key {key} is refused: its signer may not write this key"
+        sentence = say("refused-not_for_key", key=key)
         reader.await_entry("WARNING", sentence, since=marks[2])
     await_signed(fleet)
     for broker_id, agent in fleet.agents.items():

@@ -13,6 +13,7 @@ from kquota.policy.timestamps import format_utc
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, SOON_STALE_SECONDS, Fleet
 from tests.integration.waiting import eventually
+from tests.unit.wording import say
 
 
 def undetermined(fleet: Fleet, broker_id: int) -> list[dict[str, Any]]:
@@ -122,7 +123,7 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
         agent.await_metric(1, "kquota_fallback")
         agent.await_metric(1, "kquota_state", state="PAUSE")
-        sentence = "the state of broker 2 is not known (its last report is too old)"
+        sentence = say("unknown-stale", broker=2)
         agent.await_entry("WARNING", sentence, since=marks[agent.broker_id])
 
     for agent in others:
@@ -238,7 +239,7 @@ def test_a_tombstone_of_a_live_broker_is_answered_at_once(fleet: Fleet) -> None:
     assert reported_at_ms - removed_at_ms < 0.5 * 1000 * fleet.agents[1].settings["interval_seconds"]
     second = fleet.agents[2]
     # Not broker 1's agent: after its reload it may be reading the topic again, where nothing is news.
-    second.await_entry("WARNING", "broker 1 was decommissioned by an unnamed user", since=mark)
+    second.await_entry("WARNING", say("decommissioned-without-an-author", broker=1), since=mark)
     eventually(lambda: second.states_told(mark)[-1:] != ["PAUSE"], "broker 2 ends the PAUSE")
     fleet.await_decided("OPEN")
     told = second.states_told(mark)

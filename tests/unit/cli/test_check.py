@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.cli.command import Host, Said, kquota, pause, throttle
 from tests.unit.policy.golden import sample
+from tests.unit.wording import say
 
 OPEN = sample("applied", "open")
 PAUSED = sample("applied", "pause")
@@ -46,7 +47,7 @@ def test_throttle_is_a_warning_and_pause_critical(host: Host) -> None:
     said = host.run("check")
     assert said.code == 2
     assert first_line(said).startswith(
-        "KQUOTA CRITICAL - PAUSE: volume /dev/sdb1 of broker 3 is over its hard limit |"
+        f"KQUOTA CRITICAL - PAUSE: {say('over-hard', volume='/dev/sdb1', broker=3)} |"
     )
 
 
@@ -82,7 +83,7 @@ def test_a_broken_glass_is_a_warning_and_said_beside_the_pause_that_it_undoes(ho
     host.apply(PAUSED, mode="observe", broker_mode="observe", mechanism="none")
     said = host.run("check")
     assert said.code == 2
-    paused = "KQUOTA CRITICAL - PAUSE: volume /dev/sdb1 of broker 3 is over its hard limit. "
+    paused = f"KQUOTA CRITICAL - PAUSE: {say('over-hard', volume='/dev/sdb1', broker=3)}. "
     assert first_line(said).startswith(paused + sentence)
     host.decide(**pause(), mode="observe")
     assert "although" not in first_line(host.run("check")), "it observes as decided"

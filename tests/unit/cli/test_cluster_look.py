@@ -23,6 +23,7 @@ from kquota.trust.signer import FileSigner
 from kquota.trust.signing import RecordSigner
 from tests.unit.guard.configured import settings_in
 from tests.unit.trust.issuing import Authority
+from tests.unit.wording import say
 
 MINUTE = timedelta(minutes=1)
 
@@ -129,9 +130,9 @@ def test_a_look_lets_the_reports_count_that_agents_let_count(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("scope", "topic", "said"),
     [
-        ("volume", "orders", "Topic orders: PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"),
+        ("volume", "orders", f"Topic orders: PAUSE: {say('over-hard', volume='/dev/sda1', broker=1)}"),
         ("volume", "visits", "Topic visits: OPEN: no volume that is over its soft limit holds a partition"),
-        ("cluster", "visits", "Topic visits: PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"),
+        ("cluster", "visits", f"Topic visits: PAUSE: {say('over-hard', volume='/dev/sda1', broker=1)}"),
     ],
 )
 def test_a_topic_is_explained_by_the_same_look_as_the_cluster(
@@ -178,7 +179,7 @@ def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
         assert [broker["signed"] for broker in look.document()["brokers"]] == [True]
         assert look.problems == ()
         assert shown.after(unsigned._replace(headers=headers, appended_ms=None)) == "THROTTLE"
-        assert look.problems == ("the record of key 1 is refused: its signature is wrong",)
+        assert look.problems == (say("refused-wrong_signature", key=1),)
         assert shown.after(unsigned) == "OPEN"
         assert look.problems == ()
     finally:

@@ -16,6 +16,7 @@ from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.display.documents import broken_glass, crowded, ordered, scoped, silent, troubled
 from tests.unit.policy.golden import complaints
+from tests.unit.wording import say
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
@@ -46,7 +47,7 @@ def test_a_silent_broker_is_shown_with_the_end_of_its_cover(columns: int) -> Non
 def test_the_topics_are_counted_and_brokers_that_hold_all_of_them_are_named(columns: int) -> None:
     document = scoped()
     flat = " ".join(printed(console_of(columns), status_view(document, columns)).split())
-    assert flat.startswith("PAUSE for 37 topics: volume /dev/sda1 of broker 2 is over its hard limit")
+    assert flat.startswith(f"PAUSE for 37 topics: {say('over-hard', volume='/dev/sda1', broker=2)}")
     assert "every topic is held at brokers 2, 3: no fence is at work there" in flat
     for broker in document["brokers"]:
         broker["applied"]["Scope"] = "topics"
@@ -59,7 +60,7 @@ def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     text = shown(columns, ascii_only=ascii_only)
     assert max(map(len, text.splitlines())) <= columns
     flat = " ".join(text.split())
-    assert flat.startswith("PAUSE: volume /dev/sda1 of broker 2 is over its hard limit")
+    assert flat.startswith(f"PAUSE: {say('over-hard', volume='/dev/sda1', broker=2)}")
     for part in (
         "inactive",
         "quarantine",
@@ -92,13 +93,14 @@ def test_orders_and_what_they_risk_are_seen_in_every_width(columns: int, ascii_o
     text = printed(console_of(columns), status_view(document, columns, ascii_only=ascii_only))
     assert max(map(len, text.splitlines())) <= columns
     flat = " ".join(text.split())
+    terms = {"actor": "alice", "until": "2026-11-20T10:16:30.123Z", "reason": "a test"}
     for part in (
-        "OPEN: held at open by alice until 2026-11-20T10:16:30.123Z (a test)",
-        "broker 2 is in maintenance until 2026-11-20T10:16:30.123Z by alice (a test)",
+        f"OPEN: {say('held', action='open', **terms)}",
+        say("order-given", broker=2, order="maintenance", **terms),
         "and 1 more order",
-        "Producers are held open although volume /dev/sda1 of broker 1 is over its hard limit:",
+        f"Producers are held open although {say('over-hard', volume='/dev/sda1', broker=1)}:",
         "The report of broker 999999 does not count: the cluster has never listed that broker",
-        "signing: off, so no report and no order proves who wrote it",
+        say("signing-off"),
     ):
         assert part in flat, (part, flat)
     assert text.isascii() == ascii_only
@@ -282,7 +284,7 @@ def test_brokers_whose_last_report_is_not_signed_are_named(signed: list[bool | N
     for broker, is_signed in zip(document["brokers"], signed, strict=True):
         broker |= {"active": True, "signed": is_signed}
     of_none = printed(console_of(80), status_view(document, 80))
-    assert "signing: off, so no report and no order proves who wrote it" in of_none
+    assert say("signing-off") in of_none
     document["signing"] = "required"
     assert line in printed(console_of(80), status_view(document, 80)).splitlines()
     document["brokers"][1] |= {"active": False, "signed": False}

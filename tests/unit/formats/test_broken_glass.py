@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from kquota.formats.sentences import broken_glass_sentence, local_broken_glass, observing_brokers
+from tests.unit.wording import say
 
 pytestmark = pytest.mark.accepts("G22")
-
-END = (
-    "although enforcing is decided: mode observe is in force there"
-    " (kquota.mode of the broker, or mode of its agent)."
-)
 
 
 def brokers(**modes: str | None) -> list[dict[str, Any]]:
@@ -35,10 +31,10 @@ def host(
     ("ids", "sentence"),
     [
         ([], None),
-        ([3], f"Broker 3 holds no producer {END}"),
-        ([2, 3], f"Brokers 2, 3 hold no producer {END}"),
-        (range(1, 6), f"Brokers 1, 2, 3, 4, 5 hold no producer {END}"),
-        (range(1, 8), f"Brokers 1, 2, 3, 4, 5 and 2 more hold no producer {END}"),
+        ([3], say("broken-glass", broker=3)),
+        ([2, 3], say("broken-glasses", brokers="2, 3")),
+        (range(1, 6), say("broken-glasses", brokers="1, 2, 3, 4, 5")),
+        (range(1, 8), say("broken-glasses", brokers="1, 2, 3, 4, 5 and 2 more")),
     ],
 )
 def test_the_brokers_are_named_but_not_a_thousand_of_them(ids: list[int], sentence: str | None) -> None:
@@ -86,4 +82,4 @@ def test_a_broker_that_is_away_lets_nobody_through() -> None:
     ],
 )
 def test_of_the_broker_on_this_host_its_own_files_tell(local: dict[str, Any], broken: bool) -> None:
-    assert local_broken_glass(local) == (f"Broker 1 holds no producer {END}" if broken else None)
+    assert local_broken_glass(local) == (say("broken-glass", broker=1) if broken else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -23,6 +22,7 @@ from tests.unit.policy.clusters import bounded, cases, decide_case, view_of
 from tests.unit.policy.golden import Sample, each, sample, samples
 from tests.unit.policy.oracle import Case
 from tests.unit.policy.situations import GB, NOW, fold, free, limit, order, raw, usage
+from tests.unit.wording import say, wording
 
 HOLD = {
     "action": "pause",
@@ -74,10 +74,8 @@ def test_the_topics_at_stake_are_shown_with_their_factors() -> None:
     status: Any = status_document(
         view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_topics=4212
     )
-    assert (status["sentence"][:37], status["cluster_topics"]) == (
-        "PAUSE for 1 of 4,212 topics, THROTTLE",
-        4212,
-    )
+    assert status["sentence"].startswith("PAUSE for 1 of 4,212 ")
+    assert status["cluster_topics"] == 4212
     assert (status["scope"], status["topics"], status["other_topics_factor"]) == (
         "topics",
         {"a": 0.0, "b": 0.5},
@@ -110,8 +108,8 @@ def test_the_whole_document() -> None:
         "schema_version": 1,
         "at": "2026-11-20T10:15:30.123Z",
         "cluster_id": "C",
-        "sentence": "OPEN: no volume is over its soft limit",
-        "what_ends_it": "Producers have the quotas they always had; there is nothing to end.",
+        "sentence": f"OPEN: {say('calm')}",
+        "what_ends_it": say("nothing-to-end"),
         "state": "OPEN",
         "factor": 1.0,
         "fallback": False,
@@ -215,10 +213,7 @@ def test_a_hold_that_is_open_over_a_hard_limit_is_a_warning_of_its_own() -> None
         "reason": "a test",
         "actor": "alice",
     }
-    assert status["warnings"] == [
-        "producers are held open although volume /dev/sda1 of broker 1 is over its hard limit, and so is"
-        " 1 more: they can fill it"
-    ]
+    assert status["warnings"] == [say("held-open-and-one-more", volume="/dev/sda1", broker=1)]
     pause = ("hold", order(60, Action="pause"))
     for records in ([("1", usage(free(15))), hold], [("1", usage(free(5))), pause], [("1", usage(free(5)))]):
         status = documented(fold(*records), Situation(frozenset({1})))
@@ -233,11 +228,8 @@ def test_reports_that_do_not_count_are_named_up_to_a_number() -> None:
     assert status["state"] == "OPEN"
     assert [one["broker_id"] for one in status["brokers"] if one["counts"]] == [1, 2]
     assert len(status["warnings"]) == 6
-    assert status["warnings"][0] == (
-        "the report of broker 1000 does not count: the cluster has never listed that broker,"
-        " and no signature proves who wrote it"
-    )
-    assert status["warnings"][5] == "2 more reports do not count, for the same reason"
+    assert status["warnings"][0] == (say("never-listed", broker=1000))
+    assert status["warnings"][5] == say("more-never-listed", count=2)
 
 
 def test_of_a_cluster_whose_brokers_are_not_listed_those_with_a_record_are_shown() -> None:
@@ -258,7 +250,7 @@ def test_a_broker_whose_state_is_not_known_is_shown_with_the_cause() -> None:
 def test_limits_that_can_not_be_judged_are_shown_with_the_problem() -> None:
     (volume,) = broker_of(HardLimit=limit("MinFreeBytes", 20 * GB))["volumes"]
     assert (volume["soft_bytes"], volume["headroom"]) == (None, None)
-    assert "must be more than the hard limit's level" in volume["limits_problem"]
+    assert volume["limits_problem"].startswith("soft limit MinFreeBytes")
 
 
 @pytest.mark.accepts("F6", "F26")
@@ -326,38 +318,43 @@ def test_a_hold_reads_back_fit_to_print() -> None:
     assert decision.hold == Hold(HoldAction.PAUSE, OrderTerms(until, "disks are \ufffd swapped", "ada\ufffd"))
 
 
+UNDETERMINED = {"broker_id": 1, "cause": "stale"}
+
+
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("name", "change"),
     [
-        ({"state": "SHUT"}, "state is SHUT, none of OPEN, THROTTLE, PAUSE"),
-        ({"decided_at": "noon"}, "decided_at: 'noon' is not an ISO 8601 time in UTC"),
-        ({"undetermined": [{"broker_id": 1, "cause": "x"}]}, "cause is x, none of missing, stale, "),
-        ({"factor": 2}, "factor is no number between 0 and 1"),
-        ({"factor": 0.5}, "factor 0.5 is not OPEN"),
-        ({"hold": []}, "hold is neither null nor an object"),
-        ({"hold": HOLD | {"until": 7}}, "until: must be a text, an ISO 8601 time in UTC"),
-        ({"hold": HOLD | {"action": "stop"}}, "action is stop, none of pause, open"),
-        ({"hold": HOLD | {"reason": None}}, "reason is no text"),
-        ({"scope": "topics"}, "topics is no object, although scope is topics"),
-        ({"reasons": {}}, "reasons is no list of objects"),
-        ({"reasons": None}, "reasons is no list of objects"),
-        ({"undetermined": [7]}, "undetermined is no list of objects"),
-        ({"undetermined": [{"broker_id": True, "cause": "stale"}]}, "broker_id is neither null nor a number"),
-        ({"undetermined": [{"broker_id": "1", "cause": "stale"}]}, "broker_id is neither null nor a number"),
+        ("state", {"state": "SHUT"}),
+        ("time", {"decided_at": "noon"}),
+        ("cause", {"undetermined": [UNDETERMINED | {"cause": "x"}]}),
+        ("factor", {"factor": 2}),
+        ("factor-of-another-state", {"factor": 0.5}),
+        ("hold", {"hold": []}),
+        ("hold-end", {"hold": HOLD | {"until": 7}}),
+        ("hold-action", {"hold": HOLD | {"action": "stop"}}),
+        ("hold-reason", {"hold": HOLD | {"reason": None}}),
+        ("reasons", {"reasons": {}}),
+        ("reasons", {"reasons": None}),
+        ("undetermined", {"undetermined": [7]}),
+        ("broker", {"undetermined": [UNDETERMINED | {"broker_id": True}]}),
+        ("broker", {"undetermined": [UNDETERMINED | {"broker_id": "1"}]}),
+        ("topics", {"scope": "topics"}),
+        ("topics", {"scope": "topics", "topics": ["a"]}),
+        ("topic-factor", {"scope": "topics", "topics": {"a": 2}, "other_topics_factor": 1}),
+        ("other-topics", {"scope": "topics", "topics": {"a": 0}, "other_topics_factor": "1"}),
     ],
 )
-def test_a_decision_that_can_t_be_read_says_which_key_and_value(
-    change: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(MalformedDecision, match=f"^{re.escape(sentence)}"):
+def test_a_decision_that_can_t_be_read_says_which_key_and_value(name: str, change: dict[str, Any]) -> None:
+    with pytest.raises(MalformedDecision) as refused:
         read_decision_document({**sample("decision", "open"), **change})
+    assert str(refused.value) == wording("refusals")["decision"][name]
 
 
 @pytest.mark.parametrize("key", ["reasons", "undetermined"])
 def test_a_decision_without_its_lists_can_t_be_read(key: str) -> None:
     document = sample("decision", "open")
     del document[key]
-    with pytest.raises(MalformedDecision, match=f"^{key} is no list of objects"):
+    with pytest.raises(MalformedDecision, match=f"^{key} "):
         read_decision_document(document)
 
 

@@ -18,6 +18,7 @@ from kquota.guard.agent_state import (
     GoodConfiguration,
     OrdersRead,
 )
+from tests.unit.wording import wording
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 FULL = AgentState(
@@ -186,45 +187,34 @@ AT = '"2026-11-20T10:15:30Z"'
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("name", "content"),
     [
-        ("[]", "the document is no object"),
-        ('{"remembered_volumes": []}', "remembered_volumes is no object"),
-        ('{"bound_limits": 7}', "bound_limits is no object"),
-        ('{"enforce_grant": 7}', "enforce_grant is no object"),
-        ('{"active_brokers": true}', "active_brokers is no object"),
-        ('{"ever_listed": [1]}', "ever_listed is no object"),
-        (f'{{"enforce_grant": {{"granted_at": {AT}}}}}', "enforce_grant.cluster_id is missing"),
-        (
-            f'{{"enforce_grant": {{"granted_at": {AT}, "cluster_id": "c", "broker_id": -1}}}}',
-            "enforce_grant.broker_id: Input should be greater than or equal to 0",
-        ),
-        (
-            '{"enforce_grant": {"granted_at": "then"}}',
-            "enforce_grant.granted_at: 'then' is not an ISO 8601 time in UTC",
-        ),
-        ('{"active_brokers": {}}', "active_brokers.cluster_id is missing"),
-        ('{"active_brokers": {"cluster_id": 1}}', "active_brokers.cluster_id is no text"),
-        ('{"active_brokers": {"cluster_id": "c", "broker_ids": 7}}', "active_brokers.broker_ids is no list"),
-        (
-            '{"active_brokers": {"broker_ids": ["1"], "cluster_id": "c"}}',
-            "active_brokers.broker_ids.0 is no integer",
-        ),
-        (
-            '{"active_brokers": {"broker_ids": [], "cluster_id": "c", "seen_at": "then"}}',
-            "active_brokers.seen_at: 'then' is not an ISO 8601 time in UTC",
-        ),
+        ("no-object", "[]"),
+        ("remembered_volumes", '{"remembered_volumes": []}'),
+        ("bound_limits", '{"bound_limits": 7}'),
+        ("enforce_grant", '{"enforce_grant": 7}'),
+        ("active_brokers", '{"active_brokers": true}'),
+        ("ever_listed", '{"ever_listed": [1]}'),
+        ("grant-without-a-cluster", f'{{"enforce_grant": {{"granted_at": {AT}}}}}'),
+        ("grant-broker", f'{{"enforce_grant": {{"granted_at": {AT}, "cluster_id": "c", "broker_id": -1}}}}'),
+        ("grant-time", '{"enforce_grant": {"granted_at": "then"}}'),
+        ("brokers-without-a-cluster", '{"active_brokers": {}}'),
+        ("brokers-cluster", '{"active_brokers": {"cluster_id": 1}}'),
+        ("brokers-ids", '{"active_brokers": {"cluster_id": "c", "broker_ids": 7}}'),
+        ("brokers-id", '{"active_brokers": {"broker_ids": ["1"], "cluster_id": "c"}}'),
+        ("brokers-time", '{"active_brokers": {"broker_ids": [], "cluster_id": "c", "seen_at": "then"}}'),
     ],
 )
-def test_what_is_wrong_with_a_broken_file_is_said(tmp_path: Path, content: str, reason: str) -> None:
+def test_what_is_wrong_with_a_broken_file_is_said(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(content)
+    broken = f"the state file {path} is broken ({wording('refusals')['state-file'][name]})"
     _, problem = AgentStateFile(path).load()
     assert problem is not None
-    assert problem.startswith(f"the state file {path} is broken ({reason}")
+    assert problem.startswith(broken)
     _, problem = AgentStateFile(path, take_over=True).load()
     assert problem is not None
-    assert problem.startswith(f"the state file {path} is broken ({reason}")
+    assert problem.startswith(broken)
     assert problem.endswith(f"; set aside as {path}.corrupt, starting afresh")
 
 

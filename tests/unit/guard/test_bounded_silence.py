@@ -8,6 +8,7 @@ from typing import Any
 from kquota.policy.decision import FallbackAction
 from tests.unit.guard.cycles import NEWS, Bench, MemoryPorts, arrival, settings_with, state, volume
 from tests.unit.policy.golden import complaints
+from tests.unit.wording import say
 
 BOUNDED = settings_with(fallback_action=FallbackAction.BOUNDED)
 
@@ -57,7 +58,7 @@ def test_a_silent_broker_is_covered_until_its_bound_is_reached_and_then_pauses()
     assert silent.index("PAUSE") * 5 + 5 >= 95, "1,000 bytes at 10 a second, to the last 10"
     assert "THROTTLE" in silent
     assert covered(bench) == [{"broker_id": 2, "cause": "stale", "until": "2026-11-20T10:01:39.000Z"}]
-    assert bench.run().sentence.startswith("PAUSE: volume /dev/other of broker 2, which is silent, may be")
+    assert bench.run().sentence.startswith(f"PAUSE: {say('silent-over-hard', volume='/dev/other', broker=2)}")
     bench.run(arrival(2, bench.usage(50)))
     assert state(bench.run()) == "OPEN"
     assert covered(bench) == []

@@ -33,6 +33,7 @@ from tests.unit.guard.cycles import (
     volume,
 )
 from tests.unit.policy.golden import complaints
+from tests.unit.wording import say
 
 
 def causes(report: CycleReport) -> list[tuple[int | None, str]]:
@@ -44,16 +45,14 @@ def test_it_waits_for_the_echo_of_its_own_report_and_then_decides() -> None:
     bench = Bench()
     first = bench.run()
     assert first.decision is None
-    assert first.sentence == "STARTING: waiting for the first look at the cluster"
+    assert first.sentence == say("starting")
     assert bench.ports.published == []
     assert bench.ports.written == [], "an earlier instance's lease is left alone"
     bench.run()
     assert len(bench.ports.published) == 1, "once the topic was read"
     decided = bench.run()
     assert state(decided) == "OPEN"
-    assert decided.sentence.startswith(
-        "OPEN: no volume is over its soft limit [observing, enforce is refused"
-    )
+    assert decided.sentence.startswith(f"OPEN: {say('calm')} [observing, enforce is refused")
     (document,) = bench.ports.written
     assert complaints("decision", document) == []
     assert (document["sequence"], document["broker_id"], document["cluster_id"]) == (1, 1, CLUSTER)
@@ -339,9 +338,11 @@ def test_what_was_ordered_before_the_start_is_no_news() -> None:
     assert bench.run(arrival("hold", hold), arrival(7, None), arrival(1, b"{")).fold.orders == []
     bench.run()
     report = bench.run(arrival("hold", None, actor="bob", reason="done"), arrival(2, b"{"))
-    assert [news.sentence for news in report.fold.orders] == ["the hold was released by bob (done)"]
+    assert [news.sentence for news in report.fold.orders] == [
+        say("hold-released", actor="bob", reason="done")
+    ]
     assert len(report.fold.malformed) == 1
-    assert report.fold.malformed[0].startswith("the record of key 2 can't be used: ")
+    assert report.fold.malformed[0].startswith(say("record-malformed", key=2, problem="not JSON: "))
     assert report.fold.results["malformed"] == report.fold.results["operator"] == 1
 
 
@@ -350,9 +351,7 @@ def test_another_cluster_s_records_are_not_believed() -> None:
     bench.settle()
     report = bench.run(arrival(2, bench.usage(5, ClusterId="another")))
     assert report.fold.results["malformed"] == 1
-    assert report.fold.malformed == [
-        "the record of key 2 can't be used: ClusterId: another is another cluster's"
-    ]
+    assert report.fold.malformed == [say("record-of-another-cluster", key=2, cluster="another")]
     assert state(report) == "OPEN"
 
 
@@ -364,9 +363,7 @@ def test_a_record_that_is_not_taken_is_no_rival_s() -> None:
     report = bench.run(arrival(1, foreign), arrival(1, future))
     assert report.fold.rival_instance is None
     assert state(report) == "OPEN"
-    assert [sentence.split(": ")[0] for sentence in report.fold.malformed] == [
-        "the record of key 1 can't be used"
-    ]
+    assert report.fold.malformed == [say("record-of-another-cluster", key=1, cluster="another")]
 
 
 def test_it_goes_on_without_volumes_to_look_at() -> None:

@@ -28,6 +28,7 @@ from tests.unit.guard.cycles import (
     settings_with,
     volume,
 )
+from tests.unit.wording import say
 
 WARNING, INFO, DEBUG = logging.WARNING, logging.INFO, logging.DEBUG
 
@@ -65,7 +66,7 @@ def test_the_first_decision_and_each_change_are_told_with_fields(told: Told) -> 
     told.bench.ports.volumes = (volume(5),)
     told.run()
     entries = told.run()
-    sentence = "PAUSE: volume /dev/sda1 of broker 1 is over its hard limit [enforcing]"
+    sentence = f"PAUSE: {say('over-hard', volume='/dev/sda1', broker=1)} [enforcing]"
     assert lines(entries) == [(INFO, sentence)], (
         "the cause has changed from own look to record, the state not"
     )
@@ -76,7 +77,7 @@ def test_the_first_decision_and_each_change_are_told_with_fields(told: Told) -> 
     assert entry.fields == {
         "KQUOTA_STATE": "OPEN",
         "KQUOTA_FACTOR": "1.000000",
-        "KQUOTA_REASON": "OPEN: no volume is over its soft limit [enforcing]",
+        "KQUOTA_REASON": f"OPEN: {say('calm')} [enforcing]",
     }
 
 
@@ -85,8 +86,7 @@ def test_a_state_that_holds_producers_is_a_warning(told: Told) -> None:
     assert lines(told.run()) == [
         (
             WARNING,
-            "PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"
-            " (this broker's own fresh look) [enforcing]",
+            f"PAUSE: {say('over-hard', volume='/dev/sda1', broker=1)} {say('own-look')} [enforcing]",
         )
     ]
 
@@ -137,7 +137,7 @@ def test_each_broker_that_is_not_known_is_told_once() -> None:
     told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2, 3}))
     entries = [entry for _ in range(6) for entry in told.run()]
     assert lines([entry for entry in entries if entry.message_id is MessageId.UNDETERMINED]) == [
-        (WARNING, f"the state of broker {broker} is not known (it has never reported)") for broker in (2, 3)
+        (WARNING, say("unknown-missing", broker=broker)) for broker in (2, 3)
     ]
 
 
@@ -147,10 +147,7 @@ def test_each_broker_that_is_known_again_is_told_by_its_name() -> None:
     told.settle()
     reports = arrival(2, told.bench.usage(50)), arrival(3, told.bench.usage(50))
     entries = [entry for entry in told.run(*reports) if entry.message_id is MessageId.UNDETERMINED]
-    assert lines(entries) == [
-        (INFO, f"over: the state of broker {broker} is not known (it has never reported)")
-        for broker in (2, 3)
-    ]
+    assert lines(entries) == [(INFO, f"over: {say('unknown-missing', broker=broker)}") for broker in (2, 3)]
 
 
 def test_orders_and_malformed_records_are_told(told: Told) -> None:
@@ -160,9 +157,11 @@ def test_orders_and_malformed_records_are_told(told: Told) -> None:
         arrival(2, b"{"),
     )
     kinds = {entry.message_id: entry.sentence for entry in entries}
-    assert kinds[MessageId.OPERATOR_ORDER] == "the hold was released by bob (done)"
-    assert kinds[MessageId.BROKER_DECOMMISSIONED] == "broker 7 was decommissioned by alice (host sold)"
-    assert kinds[MessageId.RECORD_MALFORMED].startswith("the record of key 2 can't be used: ")
+    assert kinds[MessageId.OPERATOR_ORDER] == say("hold-released", actor="bob", reason="done")
+    assert kinds[MessageId.BROKER_DECOMMISSIONED] == say(
+        "decommissioned", broker=7, actor="alice", reason="host sold"
+    )
+    assert kinds[MessageId.RECORD_MALFORMED].startswith(say("record-malformed", key=2, problem="not JSON: "))
     assert {entry.level for entry in entries} == {WARNING}
 
 
@@ -172,16 +171,16 @@ def test_a_flood_of_malformed_records_is_told_in_part(told: Told) -> None:
 
 
 def test_a_volume_s_trouble_is_told_when_it_begins_changes_and_ends(told: Told) -> None:
-    hung = Failure(None, "it has not answered for 5 s")
+    hung = Failure(None, "hung for 5 s")
     told.bench.ports.volumes = (volume(50, failures=(hung,)),)
-    sentence = "volume /dev/sda1 is failed: it has not answered for 5 s"
+    sentence = say("volume-failed", volume="/dev/sda1", problem="hung for 5 s")
     assert (WARNING, sentence) in lines(told.run())
-    hung = Failure(None, "it has not answered for 6 s")
+    hung = Failure(None, "hung for 6 s")
     told.bench.ports.volumes = (volume(50, failures=(hung,)),)
     assert [e for e in told.run() if e.message_id is MessageId.VOLUME_TROUBLE] == [], "only its age differs"
     told.bench.ports.volumes = (volume(50, offline_log_dirs=("/mnt/dev/sda1/kafka",)),)
     entries = lines(told.run())
-    offline = "volume /dev/sda1 is offline: the broker has taken all its log dirs offline"
+    offline = say("volume-offline", volume="/dev/sda1")
     assert (WARNING, offline) in entries
     told.bench.ports.volumes = (volume(50),)
     ended = lines(told.run())
@@ -196,42 +195,39 @@ def test_a_volume_without_a_throttle_zone_is_reported(told: Told) -> None:
     told.bench.ports.volumes = (volume(50), never_read)
     told.bench.cycle.configure(settings_with(limits=limits), told.bench.ports)
     (entry,) = [e for e in told.run() if e.message_id is MessageId.CONFIGURATION_WARNING]
-    assert entry.sentence.startswith("/dev/sda1: the soft limit is not below the hard one there")
+    assert entry.sentence == say("no-throttle-zone", volume="/dev/sda1")
     assert not [e for e in told.run() if e.message_id is MessageId.CONFIGURATION_WARNING]
 
 
 @pytest.mark.accepts("F16")
 def test_a_rival_is_told_when_it_comes_and_when_it_has_gone(told: Told) -> None:
     rival = arrival(1, told.bench.usage(50, InstanceId="other"))
-    assert (WARNING, "another agent (instance other) also reports as broker 1") in lines(told.run(rival))
+    assert (WARNING, say("rival", instance="other", broker=1)) in lines(told.run(rival))
     assert told.run() == []
     gone = lines(told.run(after=30))
-    assert (INFO, "over: another agent (instance other) also reports as broker 1") in gone
+    assert (INFO, f"over: {say('rival', instance='other', broker=1)}") in gone
 
 
 def test_an_age_that_grows_is_not_told_every_second(told: Told) -> None:
     def silent(seconds: int) -> tuple[AppliedUnknown, Verification]:
-        reason = f"the applied-state file /x is {seconds} s old"
+        reason = f"/x is {seconds} s old"
         return AppliedUnknown(UnknownCause.STALE, reason), Verification(False, False, reason)
 
     told.bench.ports.plug_in = silent(11)
     first = lines(told.run(after=1))
-    assert (INFO, "the applied-state file /x is 11 s old") in first
-    assert (
-        WARNING,
-        "mode: enforcing, enforcement unverified: the applied-state file /x is 11 s old",
-    ) in first
+    assert (INFO, "/x is 11 s old") in first
+    assert (WARNING, f"mode: {say('unverified', reason='/x is 11 s old')}") in first
     for seconds in range(12, 40):
         told.bench.ports.plug_in = silent(seconds)
         assert lines(told.run(after=1)) == []
     told.bench.ports.plug_in = (applied_state(), VERIFIED)
     last = lines(told.run(after=1))
-    assert (INFO, "over: the applied-state file /x is 11 s old") in last
+    assert (INFO, "over: /x is 11 s old") in last
     assert (INFO, "mode: enforcing") in last
 
 
 def test_a_failed_write_is_told(told: Told) -> None:
-    told.bench.ports.write_error = "the decision file can't be written: No space left on device"
+    told.bench.ports.write_error = "No space left"
     kinds = {entry.message_id: entry.sentence for entry in told.run(after=6)}
     assert kinds[MessageId.DECISION_NOT_WRITTEN] == told.bench.ports.write_error
 
@@ -239,14 +235,14 @@ def test_a_failed_write_is_told(told: Told) -> None:
 @pytest.mark.accepts("G22")
 def test_a_broken_glass_is_told_when_it_breaks_and_when_it_is_whole(told: Told) -> None:
     told.settle()
-    words = "Broker 1 holds no producer although enforcing is decided"
+    words = say("broken-glass", broker=1)
     broken = applied_state(mode=Mode.OBSERVE, broker_mode=Mode.OBSERVE)
     told.bench.ports.plug_in = (broken, VERIFIED)
     first = lines(told.run(after=1))
-    assert [(level, sentence.startswith(words)) for level, sentence in first] == [(WARNING, True)]
+    assert first == [(WARNING, words)]
     assert lines(told.run(after=1)) == []
     told.bench.ports.plug_in = (applied_state(mode=Mode.OBSERVE), VERIFIED)  # it follows a moment later
-    assert [sentence.startswith(f"over: {words}") for _, sentence in lines(told.run(after=1))] == [True]
+    assert [sentence for _, sentence in lines(told.run(after=1))] == [f"over: {words}"]
 
 
 def test_starved_producers_are_told_once_however_many_they_are(told: Told) -> None:
@@ -263,10 +259,7 @@ def test_starved_producers_are_told_once_however_many_they_are(told: Told) -> No
 @pytest.mark.accepts("G25")
 def test_a_report_that_does_not_count_is_logged_once_and_when_it_is_gone() -> None:
     told = Told(Bench(listed=ListedBrokers(CLUSTER, frozenset({1}), is_complete=True))).settle()
-    sentence = (
-        "the report of broker 7 does not count: the cluster has never listed that broker,"
-        " and no signature proves who wrote it"
-    )
+    sentence = say("never-listed", broker=7)
     invented = arrival(7, told.bench.usage(1))
     assert lines(told.run(invented)) == [(WARNING, sentence)]
     assert told.run() == []
@@ -277,7 +270,7 @@ def test_a_report_that_does_not_count_is_logged_once_and_when_it_is_gone() -> No
 def test_a_hold_that_is_open_over_a_hard_limit_is_logged_while_it_lasts(told: Told) -> None:
     told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
     told.run(arrival(2, told.bench.usage(5)))
-    sentence = "producers are held open although volume /dev/other of broker 2 is over its hard limit"
+    sentence = say("held-open", volume="/dev/other", broker=2)
     held = arrival("hold", order(1000, Action="open"))
-    assert (WARNING, f"{sentence}: they can fill it") in lines(told.run(held))
-    assert f"over: {sentence}: they can fill it" in [one.sentence for one in told.run(arrival("hold", None))]
+    assert (WARNING, sentence) in lines(told.run(held))
+    assert f"over: {sentence}" in [one.sentence for one in told.run(arrival("hold", None))]

@@ -19,6 +19,7 @@ from kquota.kafka.topic_records import (
     TopicRestarted,
 )
 from kquota.kafka.topics import TopicVerdict, Verdict
+from tests.unit.wording import say
 
 TOPIC = "usage"
 DOWN = KafkaFailure(Kind.UNREACHABLE, "broker x can't be reached")
@@ -132,8 +133,7 @@ def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaState) -> None:
     knowledge.take(TopicRestarted("id", "it was created again"))
     knowledge.take(PartitionsChanged(2))
     assert knowledge.usage.partitions == 2
-    reason = "the usage topic is read again from its beginning: it was created again"
-    assert knowledge.drain_restarts() == [reason]
+    assert knowledge.drain_restarts() == [say("reread", topic="usage", reason="it was created again")]
     assert knowledge.drain_restarts() == []
 
 

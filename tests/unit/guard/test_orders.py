@@ -9,6 +9,7 @@ import pytest
 
 from kquota.formats.records import RecordHeaders, TopicKind, read_event
 from kquota.guard.orders import OrderNews, order_news
+from tests.unit.wording import say
 
 NOTE = {"Until": "2026-11-20T11:00:00Z", "Reason": "a test", "Actor": "alice"}
 BY_BOB: RecordHeaders = (("actor", b"bob"), ("reason", b"done"))
@@ -21,29 +22,27 @@ def news(key: str, value: dict[str, Any] | None, headers: RecordHeaders = ()) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "sentence"),
+    ("key", "value", "name", "fields"),
     [
-        (
-            "hold",
-            {"Action": "open", **NOTE},
-            "the cluster is held at open until 2026-11-20T11:00:00.000Z by alice (a test)",
-        ),
-        ("hold", None, "the hold was released by bob (done)"),
-        ("quarantine/3", NOTE, "broker 3 is in quarantine until 2026-11-20T11:00:00.000Z by alice (a test)"),
-        ("quarantine/3", None, "the quarantine of broker 3 was ended by bob (done)"),
-        ("relief/p", NOTE, "relief plan p is in force until 2026-11-20T11:00:00.000Z by alice (a test)"),
-        ("relief/p", None, "relief plan p was ended by bob (done)"),
-        ("maintenance/3", None, "the maintenance of broker 3 was ended by bob (done)"),
-        ("3", None, "broker 3 was decommissioned by bob (done)"),
+        ("hold", {"Action": "open", **NOTE}, "hold-given", {"action": "open"}),
+        ("hold", None, "hold-released", {}),
+        ("quarantine/3", NOTE, "order-given", {"broker": 3, "order": "quarantine"}),
+        ("quarantine/3", None, "order-ended", {"broker": 3, "order": "quarantine"}),
+        ("relief/p", NOTE, "relief-given", {"plan": "p"}),
+        ("relief/p", None, "relief-ended", {"plan": "p"}),
+        ("maintenance/3", None, "order-ended", {"broker": 3, "order": "maintenance"}),
+        ("3", None, "decommissioned", {"broker": 3}),
     ],
 )
 @pytest.mark.accepts("F12")
 def test_an_order_says_what_who_why_and_until_when(
-    key: str, value: dict[str, Any] | None, sentence: str
+    key: str, value: dict[str, Any] | None, name: str, fields: dict[str, object]
 ) -> None:
     told = news(key, value, BY_BOB)
     assert told is not None
-    assert told.sentence == sentence
+    terms = {"actor": "alice", "reason": "a test", "until": "2026-11-20T11:00:00.000Z"}
+    by_bob = {"actor": "bob", "reason": "done"}
+    assert told.sentence == say(name, **fields, **(terms if value else by_bob))
     assert told.body["Key"] == key
     assert told.decommission == (key == "3")
     if value is None:
@@ -53,7 +52,7 @@ def test_an_order_says_what_who_why_and_until_when(
 def test_without_headers_nobody_is_named() -> None:
     told = news("3", None)
     assert told is not None
-    assert told.sentence == "broker 3 was decommissioned by an unnamed user"
+    assert told.sentence == say("decommissioned-without-an-author", broker=3)
 
 
 def test_a_header_can_not_forge_a_journal_line() -> None:

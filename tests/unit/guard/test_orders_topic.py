@@ -21,6 +21,7 @@ from kquota.kafka.topic_records import (
 )
 from kquota.kafka.topics import TopicVerdict, Verdict
 from tests.unit.guard.cycles import NEWS, START, Bench, arrival, cut, order, state
+from tests.unit.wording import say
 
 
 def ordered(
@@ -37,10 +38,12 @@ def test_a_hold_on_the_orders_topic_counts_is_told_and_ends() -> None:
     assert state(report) == "PAUSE"
     assert report.fold.results["operator"] == 1
     (news,) = report.fold.orders
-    assert news.sentence.startswith("the cluster is held at pause until")
+    assert (news.body["Key"], news.body["Order"]["Action"]) == ("hold", "pause")  # type: ignore[index]
     released = bench.run(ordered("hold", None, actor="bob", reason="done"))
     assert state(released) == "OPEN"
-    assert [news.sentence for news in released.fold.orders] == ["the hold was released by bob (done)"]
+    assert [news.sentence for news in released.fold.orders] == [
+        say("hold-released", actor="bob", reason="done")
+    ]
 
 
 @pytest.mark.accepts("G11")
@@ -62,7 +65,7 @@ def test_orders_on_the_usage_topic_are_counted_told_and_nothing_else() -> None:
     assert state(report) == "OPEN"
     assert report.fold.results["wrong_topic"] == 1
     assert report.fold.orders == []
-    assert "the record of key hold on the usage topic does not count" in report.fold.malformed[0]
+    assert report.fold.malformed == [say("order-on-the-usage-topic", key="hold")]
 
 
 @pytest.mark.accepts("F12")
@@ -75,7 +78,7 @@ def test_an_agent_whose_broker_is_decommissioned_reports_again_at_once() -> None
         ordered("decommission/1", {"Reason": "a slip", "Actor": "bob"}, bench.seconds), after=0.1
     )
     assert report.fold.orders[0].decommission
-    assert report.fold.orders[0].sentence == "broker 1 was decommissioned by bob (a slip)"
+    assert report.fold.orders[0].sentence == say("decommissioned", broker=1, actor="bob", reason="a slip")
     assert report.fold.orders[0].body == {"Key": "1", "Order": None, "Actor": "bob", "Reason": "a slip"}
     bench.run(after=0.1)
     assert len(bench.ports.published) == published + 1
@@ -148,7 +151,7 @@ def test_the_readers_of_both_topics_do_not_mix() -> None:
     knowledge = kafka_state()
     again = TopicRestarted("id", "cut", same_topic=True, topic=TopicKind.ORDERS)
     assert knowledge.take(again) is again
-    assert knowledge.drain_restarts() == ["the orders topic is read again from its beginning: cut"]
+    assert knowledge.drain_restarts() == [say("reread", topic="orders", reason="cut")]
     assert knowledge.take(RECORD) is RECORD
     knowledge.take(PartitionsChanged(3, TopicKind.ORDERS))
     assert (knowledge.usage.partitions, knowledge.orders.partitions) == (None, 3)

@@ -18,6 +18,7 @@ from tests.unit.guard.cycles import (
     settings_with,
     state,
 )
+from tests.unit.wording import say
 
 
 def test_a_reload_tells_nothing_again() -> None:
@@ -27,7 +28,9 @@ def test_a_reload_tells_nothing_again() -> None:
     report = bench.run(arrival("hold", order(600, Action="pause")), arrival("hold", None), arrival(2, b"{"))
     assert (report.fold.orders, report.fold.malformed) == ([], [])
     report = bench.run(arrival("hold", None, actor="bob", reason="done"))
-    assert [news.sentence for news in report.fold.orders] == ["the hold was released by bob (done)"]
+    assert [news.sentence for news in report.fold.orders] == [
+        say("hold-released", actor="bob", reason="done")
+    ]
 
 
 def test_another_cluster_s_records_count_no_more_when_it_is_known_which_this_is() -> None:

@@ -14,6 +14,7 @@ from kquota.guard.agent_state import ActiveBrokers, AgentState, AgentStateFile
 from kquota.guard.state_writer import StateWriter
 from tests.integration.waiting import eventually
 from tests.unit.guard.cycles import START
+from tests.unit.wording import say
 
 
 class StallingFile(AgentStateFile):
@@ -83,7 +84,7 @@ def test_a_disk_that_does_not_answer_is_told(file: StallingFile, monkeypatch: py
     assert writer.problem is None
     writer.save(state(1))
     assert file.begun.wait(60)
-    assert writer.problem == f"the state file {file.path} can't be written: its disk does not answer"
+    assert writer.problem == say("state-file-stalled", path=file.path)
     file.released.set()
     assert writer.settle(60)
     assert writer.problem is None

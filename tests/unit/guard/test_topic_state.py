@@ -9,6 +9,7 @@ import pytest
 from kquota.formats.records import TopicKind
 from kquota.kafka.topic_records import CaughtUp, TopicRestarted
 from tests.unit.guard.cycles import NEWS, Bench, arrival, cut, order, state
+from tests.unit.wording import say
 
 
 def test_what_comes_after_the_end_in_the_same_cycle_is_news_and_what_comes_before_is_not() -> None:
@@ -22,7 +23,9 @@ def test_what_comes_after_the_end_in_the_same_cycle_is_news_and_what_comes_befor
         CaughtUp(1),
         arrival(3, b"{"),
     )
-    assert [news.sentence for news in report.fold.orders] == ["the hold was released by bob (done)"]
+    assert [news.sentence for news in report.fold.orders] == [
+        say("hold-released", actor="bob", reason="done")
+    ]
     assert len(report.fold.malformed) == 1
     assert report.fold.results["malformed"] == 2
 

@@ -10,6 +10,7 @@ from kquota.disks.observation import Failure
 from kquota.formats.records import TopicKind
 from kquota.guard.cycle import START_PATIENCE_SECONDS
 from tests.unit.guard.cycles import CLUSTER, NEWS, Bench, arrival, order, state, volume
+from tests.unit.wording import say
 
 
 @pytest.mark.accepts("F19")
@@ -17,8 +18,8 @@ def test_a_write_that_fails_is_tried_again_in_every_cycle() -> None:
     bench = Bench()
     bench.settle()
     bench.ports.volumes = (volume(5),)
-    bench.ports.write_error = "No space left on device"
-    assert [bench.run().write_error for _ in range(3)] == ["No space left on device"] * 3
+    bench.ports.write_error = "no space left"
+    assert [bench.run().write_error for _ in range(3)] == ["no space left"] * 3
     assert bench.ports.written[-1]["state"] == "OPEN", "the old one stands"
     bench.ports.write_error = None
     assert bench.run().written
@@ -55,7 +56,7 @@ def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:
     bench.news, bench.behind = replace(NEWS, cluster_id=None, active_brokers=None), {TopicKind.USAGE}
     report = bench.run(after=START_PATIENCE_SECONDS)
     assert report.decision is not None
-    assert report.write_error == "the decision file is not written: the cluster's id is not known yet"
+    assert report.write_error == say("decision-without-a-cluster")
     granted = Bench(granted_for=CLUSTER)
     granted.news, granted.behind = bench.news, bench.behind
     assert granted.run(after=START_PATIENCE_SECONDS).written

@@ -45,6 +45,7 @@ from tests.unit.policy.situations import (
     usage,
     verdict,
 )
+from tests.unit.wording import say
 
 # 1 GB in 10 s: a volume with 30 GB free is over its soft limit after 100 s, over its hard one after 200 s.
 FAST = 10**8
@@ -220,25 +221,24 @@ def test_the_own_look_tightens_and_a_hold_outranks() -> None:
 
 
 def test_it_says_who_is_silent_and_until_when_it_is_covered() -> None:
-    end = "2026-11-20T10:16:29.123Z"
     quiet = decided(CALM, silent(30, 141))
     assert decision_sentence(decided(CALM, silent(30, 99))) == (
-        "OPEN: no volume is over its soft limit; broker 2 is silent (its last report is too old):"
-        " covered until 2026-11-20T10:17:11.123Z"
+        f"OPEN: {say('calm')}; {say('silent-until', broker=2, until='2026-11-20T10:17:11.123Z')}"
     )
     assert decision_sentence(quiet) == (
-        "THROTTLE to 0.59: volume /dev/sda1 of broker 2, which is silent, may have only 59 % of the way"
-        " from soft to hard limit left by now; broker 2 is silent (its last report is too old): covered"
-        f" until {end}"
+        f"THROTTLE to 0.59: {say('silent-between', volume='/dev/sda1', broker=2, percent=59)};"
+        f" {say('silent-until', broker=2, until='2026-11-20T10:16:29.123Z')}"
     )
     assert decision_sentence(decided(CALM, silent(30, 300))).startswith(
-        "PAUSE: volume /dev/sda1 of broker 2, which is silent, may be over its hard limit by now; broker 2 is"
+        f"PAUSE: {say('silent-over-hard', volume='/dev/sda1', broker=2)}; broker 2 is"
     )
-    assert what_ends_it(quiet, [], Fraction(1, 10)).startswith("It ends when the agent of broker 2 reports")
+    assert what_ends_it(quiet, [], Fraction(1, 10)) == say("ends-stale", broker=2)
     several = decided(CALM, silent(30, 99), ("3", usage(free(20, FillCeiling=0), age_seconds=70)))
-    assert decision_sentence(several).endswith("covered until 2026-11-20T10:17:11.123Z, and 1 more")
+    assert decision_sentence(several).endswith(
+        f"{say('silent-until', broker=2, until='2026-11-20T10:17:11.123Z')}, and 1 more"
+    )
     assert decision_sentence(decided(CALM, ("3", usage(free(20, FillCeiling=0), age_seconds=70)))).endswith(
-        "broker 3 is silent (its last report is too old): its volumes do not fill"
+        say("silent-and-still", broker=3)
     )
 
 
@@ -253,23 +253,18 @@ def test_of_several_silent_brokers_the_one_that_is_covered_least_is_named() -> N
         for both in (covered, covered[::-1]):
             text = decision_sentence(replace(calm, covered=both))
             assert text.endswith(
-                "; besides, the state of broker 5 is not known (its last report is too old)"
-                f"; {covered_sentence(named)}, and 1 more"
+                f"; besides, {say('unknown-stale', broker=5)}; {covered_sentence(named)}, and 1 more"
             )
 
 
 def test_a_clock_that_is_behind_is_named_and_a_breach_goes_first() -> None:
     behind = Covered(Undetermined(2, UndeterminedCause.CLOCK, 75), None)
-    assert (
-        covered_sentence(behind) == "broker 2 is silent (its clock is 75 s behind): its volumes do not fill"
-    )
+    assert covered_sentence(behind) == say("clock-behind-and-still", broker=2, seconds=75)
     unknown = replace(behind, silence=Undetermined(2, UndeterminedCause.CLOCK))
-    assert "(its clock is some s behind)" in covered_sentence(unknown)
+    assert covered_sentence(unknown) == say("clock-behind-and-still", broker=2, seconds="some")
     missing: Record = ("3", b"garbage")
     decision = decided(CALM, silent(30, 99), missing, active=(1, 2, 3))
-    assert decision_sentence(decision) == (
-        "PAUSE: fallback, because the state of broker 3 is not known (its report can't be read)"
-    )
+    assert decision_sentence(decision) == f"PAUSE: fallback, because {say('unknown-malformed', broker=3)}"
     besides = decided(("1", usage(free(9))), silent(30, 99), ("hold", order(Action="pause")))
     assert "; broker 2 is silent" in decision_sentence(besides)
 

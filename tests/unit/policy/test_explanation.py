@@ -18,6 +18,7 @@ from kquota.policy.decision import FallbackAction, UndeterminedCause
 from kquota.policy.timestamps import format_utc
 from kquota.policy.view import ClusterView
 from tests.unit.policy.situations import NOW, fold, free, usage
+from tests.unit.wording import say
 
 GB = 1_000_000_000
 
@@ -52,8 +53,8 @@ def explained(
 
 def test_open_has_nothing_to_end() -> None:
     assert explained(50) == (
-        "OPEN: no volume is over its soft limit.",
-        "Producers have the quotas they always had; there is nothing to end.",
+        f"OPEN: {say('calm')}.",
+        say("nothing-to-end"),
     )
 
 
@@ -64,79 +65,67 @@ def test_open_has_nothing_to_end() -> None:
 def test_throttle_ends_at_the_soft_limit(consumed_gb: float, to_free: str) -> None:
     why, end = explained(consumed_gb)
     assert why.startswith("THROTTLE")
-    assert end == (
-        f"It ends when volume /dev/sdb of broker 1 is back at its soft limit (about {to_free} to free):"
-        " delete data, shorten retention, or move replicas away."
-    )
+    assert end == (say("ends-at-soft-limit", volume="/dev/sdb", broker=1, size=to_free))
 
 
 @pytest.mark.parametrize(("release_margin", "to_free"), [("0.1", "3 GB"), ("0.5", "7 GB"), ("0", "2 GB")])
 def test_pause_ends_above_the_release_margin_as_configured(release_margin: str, to_free: str) -> None:
     why, end = explained(92, release_margin=release_margin)
     assert why.startswith("PAUSE")
-    assert f"back above the release margin (about {to_free} to free)" in end
+    assert end == say("ends-above-margin", volume="/dev/sdb", broker=1, size=to_free)
 
 
 def test_a_latched_volume_that_is_below_its_margin_already_has_nothing_to_free() -> None:
     latched = {"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": 50 * GB, "Latched": "HARD"}
-    assert "release margin (about 0 bytes to free): " in explained(50, changes={"Volumes": [latched]})[1]
+    end = say("ends-above-margin", volume="/dev/sdb", broker=1, size="0 bytes")
+    assert explained(50, changes={"Volumes": [latched]})[1] == end
 
 
 def test_without_a_throttle_zone_pause_ends_a_hundredth_of_the_capacity_below_the_hard_limit() -> None:
     no_zone = {"SoftLimit": {"type": "MinFreePercentage", "level": 5}}
     why, end = explained(92, changes=no_zone)
     assert why.startswith("PAUSE")
-    assert "back above the release margin (about 3 GB to free)" in end
-    assert "(about 3 GB to free)" in explained(92, changes=no_zone, release_margin="0.5")[1]
+    assert end == say("ends-above-margin", volume="/dev/sdb", broker=1, size="3 GB")
+    assert explained(92, changes=no_zone, release_margin="0.5")[1] == end
 
 
 def test_a_fallback_ends_when_the_broker_reports_or_is_decommissioned() -> None:
     why, end = explained(50, brokers=frozenset({1, 7}))
-    assert "the state of broker 7 is not known" in why
-    assert "agent of broker 7 reports again" in end
-    assert "kquota decommission 7" in end
+    assert say("unknown-missing", broker=7) in why
+    assert end == say("ends-stale", broker=7)
 
 
 @pytest.mark.parametrize(
     ("changes", "end"),
     [
-        (
-            {"SnapshotAt": format_utc(NOW + timedelta(minutes=5))},
-            "the clock of broker 1's host is right again",
-        ),
-        ({"SoftLimit": {"type": "Unheard", "level": 1}}, "the limits of broker 1 can be used again"),
+        ({"SnapshotAt": format_utc(NOW + timedelta(minutes=5))}, "clock"),
+        ({"SoftLimit": {"type": "Unheard", "level": 1}}, "invalid-limit"),
         (
             {
                 "Volumes": [
                     {"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": 1, "Status": "failed"}
                 ]
             },
-            "all volumes of broker 1 can be read again",
+            "failed",
         ),
-        ({"SnapshotAt": format_utc(NOW - timedelta(minutes=5))}, "the agent of broker 1 reports again"),
+        ({"SnapshotAt": format_utc(NOW - timedelta(minutes=5))}, "stale"),
     ],
 )
 def test_a_fallback_names_what_would_mend_its_cause(changes: dict[str, object], end: str) -> None:
-    assert explained(50, changes=changes)[1].startswith(f"It ends when {end}")
+    assert explained(50, changes=changes)[1] == say(f"ends-{end}", broker=1)
 
 
-@pytest.mark.parametrize(
-    ("cause", "end"),
-    [
-        (UndeterminedCause.TOPIC_REFUSED, "the usage topic is repaired"),
-        (UndeterminedCause.NOT_READ, "this agent can read the usage topic"),
-    ],
-)
-def test_a_fallback_for_the_whole_cluster_too(cause: UndeterminedCause, end: str) -> None:
-    assert explained(50, causes=(cause,))[1].startswith(f"It ends when {end}")
+@pytest.mark.parametrize("cause", [UndeterminedCause.TOPIC_REFUSED, UndeterminedCause.NOT_READ])
+def test_a_fallback_for_the_whole_cluster_too(cause: UndeterminedCause) -> None:
+    assert explained(50, causes=(cause,))[1] == say(f"ends-{cause}")
 
 
 def test_a_hold_ends_at_its_time_or_by_release() -> None:
     until = format_utc(NOW + timedelta(minutes=5))
     hold = {"Action": "pause", "Until": until, "Reason": "disks are swapped", "Actor": "ada"}
     why, end = explained(50, hold=hold)
-    assert f"held at pause by ada until {until} (disks are swapped)" in why
-    assert end == "It ends at that time, or at once with: kquota hold release."
+    assert say("held", action="pause", actor="ada", until=until, reason="disks are swapped") in why
+    assert end == say("ends-hold")
 
 
 def test_the_space_to_free_is_that_of_the_deciding_volume_of_the_deciding_broker() -> None:
@@ -158,8 +147,8 @@ def test_the_space_to_free_is_that_of_the_deciding_volume_of_the_deciding_broker
     situation = Situation(frozenset({1, 2}))
     decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
     document: dict[str, Any] = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10))
-    assert "volume /dev/sdb of broker 2 " in document["what_ends_it"]
-    assert "(about 8 GB to free)" in document["what_ends_it"]
+    end = say("ends-at-soft-limit", volume="/dev/sdb", broker=2, size="8 GB")
+    assert document["what_ends_it"] == end
 
 
 def test_a_volume_whose_limits_are_not_known_has_no_figure_to_free() -> None:
@@ -170,5 +159,5 @@ def test_a_volume_whose_limits_are_not_known_has_no_figure_to_free() -> None:
         NOW,
     )
     brokers = [{"broker_id": 1, "volumes": [{"volume": "/dev/sda1", "soft_bytes": None}]}]
-    sentence = what_ends_it(decision, brokers, Fraction(1, 10))
-    assert "back above the release margin: delete data" in sentence
+    end = say("ends-above-margin-of-unknown-size", volume="/dev/sda1", broker=1)
+    assert what_ends_it(decision, brokers, Fraction(1, 10)) == end

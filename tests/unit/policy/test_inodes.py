@@ -23,6 +23,7 @@ from kquota.policy.limits import InvalidLimit
 from kquota.policy.volume import Volume
 from tests.unit.policy.clusters import bounded
 from tests.unit.policy.situations import NOW, decided, fold, free, own_look, raw, usage
+from tests.unit.wording import say
 
 MARGIN = Fraction(1, 10)
 LIMITS = InodeLimits(Fraction(5), Fraction(2))
@@ -94,19 +95,15 @@ def test_the_shorter_of_bytes_and_inodes_decides(free_inodes: int, state: State,
 
 @pytest.mark.accepts("F35")
 def test_the_reason_names_volume_and_inodes_in_each_state() -> None:
-    over = "volume /dev/sda1 of broker 2"
+    where = {"volume": "/dev/sda1", "broker": 2}
     calm = "1", usage(free(50))
 
     def said(**fields: object) -> str:
         return decision_sentence(decided(calm, ("2", usage(free(50, **fields)))))
 
-    assert said(Inodes=left(35)) == (
-        f"THROTTLE to 0.5: {over} has 50 % of the way from soft to hard limit of inodes left"
-    )
-    assert said(Inodes=left(20)) == f"PAUSE: {over} is over its hard limit of inodes"
-    assert said(Inodes=left(21), Latched="HARD") == (
-        f"PAUSE: {over} was over its hard limit of inodes and is not yet back above the release margin"
-    )
+    assert said(Inodes=left(35)) == f"THROTTLE to 0.5: {say('between-in-inodes', **where, percent=50)}"
+    assert said(Inodes=left(20)) == f"PAUSE: {say('over-hard-in-inodes', **where)}"
+    assert said(Inodes=left(21), Latched="HARD") == (f"PAUSE: {say('latched-in-inodes', **where)}")
     # bytes are the ones that are shorter here
     assert said(Inodes=left(49), Latched="HARD", Consumed=89 * 10**9).count("inodes") == 0
 
@@ -237,8 +234,7 @@ def test_the_status_has_the_limits_in_inodes_and_how_many_files_to_remove() -> N
         "headroom": 0.0,
     }
     assert document["what_ends_it"] == (
-        "Producers flow again when volume /dev/sda1 of broker 1 is back above the release margin (about 3"
-        " files to remove): delete topics, move replicas away, or have fewer and larger segments."
+        say("ends-above-margin-in-files", volume="/dev/sda1", broker=1, count=3)
     )
 
 

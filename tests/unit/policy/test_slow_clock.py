@@ -17,6 +17,7 @@ from kquota.policy.decide import PolicySettings, Situation, decide
 from kquota.policy.decision import Decision, FallbackAction, decision_document
 from kquota.policy.view import ClusterView
 from tests.unit.policy.situations import NOW, STALENESS, TOLERANCE, causes, free, usage
+from tests.unit.wording import say
 
 _NOW_MS = int(NOW.timestamp() * 1000)
 
@@ -39,7 +40,7 @@ def test_a_report_that_arrives_with_an_old_time_is_of_a_slow_clock() -> None:
     assert causes(decision) == [(1, "clock")]
     assert decision.undetermined[0].clock_behind_seconds == 75
     assert decision_sentence(decision) == (
-        "PAUSE: fallback, because the state of broker 1 is not known (its clock is 75 s behind)"
+        f"PAUSE: fallback, because {say('unknown-clock', broker=1, seconds=75)}"
     )
     end = what_ends_it(decision, [], Fraction(0))
     assert "time synchronization" in end

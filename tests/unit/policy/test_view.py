@@ -28,6 +28,7 @@ from kquota.policy.view import (
     NoRecord,
 )
 from tests.unit.policy.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
+from tests.unit.wording import say
 
 
 def gigabytes_free(found: UsageRecord | NoRecord) -> int | NoRecord:
@@ -350,19 +351,14 @@ def test_a_record_of_ones_own_that_counts_needs_no_former_one() -> None:
     ("key", "name"), [(b"7", "7"), (b"\xff7\n", "\ufffd7\ufffd"), ("hold\x1b", "hold\ufffd"), (None, "")]
 )
 def test_a_record_that_is_not_used_is_named_by_its_key(key: bytes | str | None, name: str) -> None:
-    assert excess_sentence(key) == (
-        f"the record of key {name} is not kept: the topic names more than {MAX_UNLISTED_BROKERS} brokers"
-        " that the cluster does not list, or as many orders"
-    )
+    assert excess_sentence(key) == (say("record-too-many", key=name, most=MAX_UNLISTED_BROKERS))
     assert foreign_sentence(key, "the\nirs") == (
-        f"the record of key {name} can't be used: ClusterId: the\ufffdirs is another cluster's"
+        say("record-of-another-cluster", key=name, cluster="the\ufffdirs")
     )
 
 
 def test_a_record_of_a_cluster_without_a_name_is_named_without_one() -> None:
-    assert (
-        foreign_sentence("7", None) == "the record of key 7 can't be used: ClusterId:  is another cluster's"
-    )
+    assert foreign_sentence("7", None) == say("record-of-another-cluster", key=7, cluster="")
 
 
 def rivals(view: ClusterView) -> set[str | None]:
