@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Turns are counted on a clock of their own, see {@link Budget}: a request of b bytes moves the turn of a client of weight w on by b / w.
  */
 public final class Claim {
-    private static final AtomicLong MADE = new AtomicLong();
+    static final AtomicLong MADE = new AtomicLong();
     private static final double GOLDEN_RATIO = 0.618033988749895;
     private static final double UNPLACED = Double.NaN;
 
