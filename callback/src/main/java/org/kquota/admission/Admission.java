@@ -30,8 +30,8 @@ public final class Admission {
     private volatile int starving;
     /** Bytes that have landed, and those that were admitted since the budget was made: until they land they are on their way. */
     private final AtomicLong promised = new AtomicLong();
-    private final Queue<Claim> appeared = new ConcurrentLinkedQueue<>();
-    private List<Claim> active = new ArrayList<>();
+    private final Queue<ClientShare> appeared = new ConcurrentLinkedQueue<>();
+    private List<ClientShare> active = new ArrayList<>();
 
     /** Whether THROTTLE is held by admission now. */
     public boolean inForce() {
@@ -49,40 +49,40 @@ public final class Admission {
      * @param factor the worst throttle factor among the topics that it writes to
      * @param nanos  now
      */
-    public boolean admits(Claim claim, double factor, long nanos) {
+    public boolean admits(ClientShare share, double factor, long nanos) {
         Plan inForce = plan;
         if (inForce == null) {
             return true;
         }
         Budget now = inForce.budget;
         double turn = now.turn(nanos);
-        ask(claim, turn, nanos);
-        double bytes = claim.requestBytes(now.usualBytes());
+        ask(share, turn, nanos);
+        double bytes = share.requestBytes(now.usualBytes());
         // Without a place it is not its turn: nothing compares with not-a-number.
-        double due = claim.due();
+        double due = share.due();
         if (due <= turn && promise(now.allowed(nanos) - now.kept(due, turn), inForce.landed.bytes(), bytes)) {
-            claim.charge(bytes, now.cost(bytes * now.factor() / factor, claim.weight(now.newcomerWeight())), now.earliest(turn));
+            share.charge(bytes, now.cost(bytes * now.factor() / factor, share.weight(now.newcomerWeight())), now.earliest(turn));
             return true;
         }
-        claim.refuse();
+        share.refuse();
         return false;
     }
 
     /** A request of this client is refused for another reason than its turn: it waits for the turn like those that are refused for it. */
-    public void waits(Claim claim, long nanos) {
+    public void waits(ClientShare share, long nanos) {
         Plan inForce = plan;
         if (inForce != null) {
-            ask(claim, inForce.budget.turn(nanos), nanos);
-            claim.refuse();
+            ask(share, inForce.budget.turn(nanos), nanos);
+            share.refuse();
         }
     }
 
-    private void ask(Claim claim, double turn, long nanos) {
-        if (claim.ask(nanos)) {
-            appeared.add(claim);
+    private void ask(ClientShare share, double turn, long nanos) {
+        if (share.ask(nanos)) {
+            appeared.add(share);
         }
-        if (!claim.isPlaced() && nanos - begunNanos >= BEGINNING_NANOS) {
-            claim.place(turn, 0);
+        if (!share.isPlaced() && nanos - begunNanos >= BEGINNING_NANOS) {
+            share.place(turn, 0);
         }
     }
 
@@ -111,22 +111,22 @@ public final class Admission {
         Demand demand = demand(nanos);
         Budget next = before == null ? Budget.begin(target, demand, landedBytes, 0, nanos) : before.next(target, demand, landedBytes, nanos);
         if (before == null) {
-            active.forEach(Claim::displace);
+            active.forEach(ClientShare::displace);
             begunNanos = nanos;
         } else {
-            for (Claim claim : active) {
-                if (!claim.isPlaced()) {
-                    claim.place(next.turn(), next.cost(claim.requestBytes(next.usualBytes()), claim.weight(next.newcomerWeight())));
+            for (ClientShare share : active) {
+                if (!share.isPlaced()) {
+                    share.place(next.turn(), next.cost(share.requestBytes(next.usualBytes()), share.weight(next.newcomerWeight())));
                 }
             }
         }
         promised.set(landedBytes);
         plan = new Plan(next, landed);
-        starving = (int) active.stream().filter(claim -> starves(claim, next)).count();
+        starving = (int) active.stream().filter(share -> starves(share, next)).count();
     }
 
-    private static boolean starves(Claim claim, Budget budget) {
-        return budget.secondsBetweenTurns(claim.requestBytes(budget.usualBytes()), claim.weight(budget.newcomerWeight())) > KEPT_SECONDS;
+    private static boolean starves(ClientShare share, Budget budget) {
+        return budget.secondsBetweenTurns(share.requestBytes(budget.usualBytes()), share.weight(budget.newcomerWeight())) > KEPT_SECONDS;
     }
 
     private Budget budget() {
@@ -135,10 +135,10 @@ public final class Admission {
     }
 
     private Demand demand(long nanos) {
-        for (Claim claim = appeared.poll(); claim != null; claim = appeared.poll()) {
-            active.add(claim);
+        for (ClientShare share = appeared.poll(); share != null; share = appeared.poll()) {
+            active.add(share);
         }
-        List<Claim> still = new ArrayList<>(active.size());
+        List<ClientShare> still = new ArrayList<>(active.size());
         double weight = 0;
         int newcomers = 0;
         double round = 0;
@@ -148,24 +148,24 @@ public final class Admission {
         Budget before = budget();
         double usual = before == null ? Demand.NONE.usualRequestBytes() : before.usualBytes();
         double turn = before == null ? 0 : before.turn(nanos);
-        for (Claim claim : active) {
-            if (!claim.askedSince(nanos - ACTIVE_NANOS)) {
-                claim.unlist();
+        for (ClientShare share : active) {
+            if (!share.askedSince(nanos - ACTIVE_NANOS)) {
+                share.unlist();
                 continue;
             }
-            still.add(claim);
-            double unexpected = claim.unexpectedBytes(usual);
+            still.add(share);
+            double unexpected = share.unexpectedBytes(usual);
             if (before != null && unexpected > 0) {
-                claim.postpone(before.cost(unexpected, claim.weight(before.newcomerWeight())), before.earliest(turn), before.latest(turn));
+                share.postpone(before.cost(unexpected, share.weight(before.newcomerWeight())), before.earliest(turn), before.latest(turn));
             }
-            weight += claim.weight();
-            newcomers += claim.isNewcomer() ? 1 : 0;
-            double bytes = claim.requestBytes(usual);
+            weight += share.weight();
+            newcomers += share.isNewcomer() ? 1 : 0;
+            double bytes = share.requestBytes(usual);
             round += bytes;
             largest = Math.max(largest, bytes);
-            if (claim.isRefused() && claim.isPlaced() && claim.askedSince(nanos - AWAITED_NANOS)) {
-                behind = Math.min(behind, claim.due());
-                waiting += claim.due() <= turn ? bytes : 0;
+            if (share.isRefused() && share.isPlaced() && share.askedSince(nanos - AWAITED_NANOS)) {
+                behind = Math.min(behind, share.due());
+                waiting += share.due() <= turn ? bytes : 0;
             }
         }
         active = still;
@@ -177,7 +177,7 @@ public final class Admission {
         if (plan != null) {
             plan = null;
             starving = 0;
-            active.forEach(Claim::unlist);
+            active.forEach(ClientShare::unlist);
             active = new ArrayList<>();
         }
     }

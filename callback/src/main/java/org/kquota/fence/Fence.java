@@ -173,10 +173,10 @@ public final class Fence {
             return behind;
         }
         if (behind != null) {
-            quotas.admission().waits(tagSet.claim(), nanoTime.getAsLong());
+            quotas.admission().waits(tagSet.share(), nanoTime.getAsLong());
             return behind;
         }
-        return quotas.admission().admits(tagSet.claim(), worst, nanoTime.getAsLong()) ? null : held(context, THROTTLED);
+        return quotas.admission().admits(tagSet.share(), worst, nanoTime.getAsLong()) ? null : held(context, THROTTLED);
     }
 
     /** The topics of clients that it would append to. */

@@ -5,7 +5,7 @@ import org.kquota.quota.Quotas;
 import org.kquota.quota.TagSet;
 
 /**
- * THROTTLE behind a fence: requests are admitted one by one. This sets the weight of each client's claim, and no limit.
+ * THROTTLE behind a fence: requests are admitted one by one. This sets the weight of each client's share, and no limit.
  */
 final class AdmissionStrategy implements HoldingStrategy {
     private final Observations seen;
@@ -24,7 +24,7 @@ final class AdmissionStrategy implements HoldingStrategy {
     public void enter() {
         known = 0;
         seen.meters().stream().forEach(meter -> {
-            meter.tagSet().claim().know(0, 0);
+            meter.tagSet().share().know(0, 0);
             weigh(meter);
             limits.set(meter.tagSet(), TagSet.NO_LIMIT, seen.settings().limitChangeMinRatio());
         });
@@ -35,11 +35,11 @@ final class AdmissionStrategy implements HoldingStrategy {
         double weight = tagSet.hasBaseline() ? meter.baseline() : 0;
         Double quota = weight > 0 ? quotas.limit(tagSet.tags()) : null;
         double bounded = quota == null ? weight : Math.min(weight, quota);
-        known += bounded - tagSet.claim().weight();
-        tagSet.claim().know(bounded, meter.requestBytesLately());
+        known += bounded - tagSet.share().weight();
+        tagSet.share().know(bounded, meter.requestBytesLately());
         double arrived = meter.takeArrived();
         // By topic, requests to topics that are not held bring bytes, too, and are charged nothing.
-        tagSet.claim().arrived(seen.isByTopic() ? 0 : arrived);
+        tagSet.share().arrived(seen.isByTopic() ? 0 : arrived);
     }
 
     /** The target of all together. */

@@ -279,7 +279,7 @@ public final class NodeQuotas {
     }
 
     /**
-     * The tag set whose claim decides whether a produce request of this client is admitted, or null for an exempt principal.
+     * The tag set whose share decides whether a produce request of this client is admitted, or null for an exempt principal.
      *
      * @param factor the worst throttle factor among the topics that it writes to
      */

@@ -1,6 +1,6 @@
 package org.kquota.quota;
 
-import org.kquota.admission.Claim;
+import org.kquota.admission.ClientShare;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -19,12 +19,12 @@ public final class TagSet {
     private static final int STAKE_SECONDS = 10;
     private static final int NEVER = Integer.MIN_VALUE;
     private static final VarHandle REQUESTS;
-    private static final VarHandle CLAIM;
+    private static final VarHandle SHARE;
 
     static {
         try {
             REQUESTS = MethodHandles.lookup().findVarHandle(TagSet.class, "requests", long.class);
-            CLAIM = MethodHandles.lookup().findVarHandle(TagSet.class, "claim", Claim.class);
+            SHARE = MethodHandles.lookup().findVarHandle(TagSet.class, "share", ClientShare.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -42,7 +42,7 @@ public final class TagSet {
     private volatile boolean heldApart;
     private volatile boolean pooled;
     private volatile boolean forgotten;
-    private volatile Claim claim;
+    private volatile ClientShare share;
     private volatile Stake stake;
 
     /** The worst throttle factor among the topics that these clients wrote to, and when it was seen last. */
@@ -165,11 +165,11 @@ public final class TagSet {
     }
 
     /** The part that these clients have together where requests are admitted. */
-    public Claim claim() {
-        Claim made = claim;
+    public ClientShare share() {
+        ClientShare made = share;
         if (made == null) {
-            CLAIM.compareAndSet(this, null, new Claim());
-            made = claim;
+            SHARE.compareAndSet(this, null, new ClientShare());
+            made = share;
         }
         return made;
     }

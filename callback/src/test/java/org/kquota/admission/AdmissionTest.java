@@ -19,15 +19,15 @@ class AdmissionTest {
     @Test
     void untilThereIsABudgetAndAfterItsEndEverythingIsAdmitted() {
         Admission admission = new Admission();
-        Claim claim = new Claim();
+        ClientShare share = new ClientShare();
         assertFalse(admission.inForce());
-        assertTrue(admission.admits(claim, 0.5, 0));
+        assertTrue(admission.admits(share, 0.5, 0));
         admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 0, SECOND);
         assertTrue(admission.inForce());
-        assertFalse(admission.admits(claim, 0.5, SECOND), "nothing may have landed yet");
+        assertFalse(admission.admits(share, 0.5, SECOND), "nothing may have landed yet");
         admission.end();
         assertFalse(admission.inForce());
-        assertTrue(admission.admits(claim, 0.5, SECOND));
+        assertTrue(admission.admits(share, 0.5, SECOND));
     }
 
     /** Connections, offered rate, factor, size of a request at first and at most; the cases of the bench, and the bounds that it aims for. */
@@ -78,8 +78,8 @@ class AdmissionTest {
             clients.forget();
             clients.run(30);
             for (SimulatedClients.Client client : clients.clients) {
-                double share = factor * client.weight * 30;
-                assertEquals(share, client.landed, 0.1 * share + 3 * client.largestRequest, "seed " + seed + ", a client of " + client.weight + " B/s");
+                double expected = factor * client.weight * 30;
+                assertEquals(expected, client.landed, 0.1 * expected + 3 * client.largestRequest, "seed " + seed + ", a client of " + client.weight + " B/s");
             }
             assertEquals(1, clients.total() / (30 * factor * clients.known()), 0.03, "seed " + seed);
         }
@@ -210,23 +210,23 @@ class AdmissionTest {
     void requestsAtTheSameMomentDoNotShareRoom() {
         Admission admission = new Admission();
         admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 1000, 0);
-        Claim[] claims = new Claim[50];
-        for (int i = 0; i < claims.length; i++) {
-            claims[i] = new Claim();
-            claims[i].know(MB / claims.length, 10_000);
+        ClientShare[] shares = new ClientShare[50];
+        for (int i = 0; i < shares.length; i++) {
+            shares[i] = new ClientShare();
+            shares[i].know(MB / shares.length, 10_000);
         }
         long now = 2 * SECOND;
         admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 1000, now);
         int admitted = 0;
-        for (Claim claim : claims) {
-            admitted += admission.admits(claim, 0.5, now) ? 1 : 0;
+        for (ClientShare share : shares) {
+            admitted += admission.admits(share, 0.5, now) ? 1 : 0;
         }
         // 2 s at 0.5 MB/s are room for a hundred of them, were they not to stop at what was unused for longer; each has one.
         assertEquals(50, admitted);
         admitted = 0;
         for (int round = 0; round < 20; round++) {
-            for (Claim claim : claims) {
-                admitted += admission.admits(claim, 0.5, now) ? 1 : 0;
+            for (ClientShare share : shares) {
+                admitted += admission.admits(share, 0.5, now) ? 1 : 0;
             }
         }
         assertTrue(admitted <= 51, "half a request of room is enough for one more: " + admitted);
@@ -238,23 +238,23 @@ class AdmissionTest {
     void bytesThatWereNotExpectedKeepAClientFromNoMoreThanARoundOrTwo() {
         Admission admission = new Admission();
         long[] landed = {0};
-        Claim[] claims = new Claim[10];
-        for (int i = 0; i < claims.length; i++) {
-            claims[i] = new Claim();
-            claims[i].know(MB / claims.length, 10_000);
+        ClientShare[] shares = new ClientShare[10];
+        for (int i = 0; i < shares.length; i++) {
+            shares[i] = new ClientShare();
+            shares[i].know(MB / shares.length, 10_000);
         }
         long servedNanos = 0;
         double longestSeconds = 0;
         for (int tick = 0; tick < 600; tick++) {
             long now = tick * SECOND / 10;
             if (tick > 20 && tick < 50) {
-                claims[0].arrived(MB / 10);
+                shares[0].arrived(MB / 10);
             }
             admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> landed[0], now);
-            for (Claim claim : claims) {
-                if (admission.admits(claim, 0.5, now)) {
+            for (ClientShare share : shares) {
+                if (admission.admits(share, 0.5, now)) {
                     landed[0] += 10_000;
-                    servedNanos = claim == claims[0] ? now : servedNanos;
+                    servedNanos = share == shares[0] ? now : servedNanos;
                 }
             }
             longestSeconds = Math.max(longestSeconds, (now - servedNanos) / 1e9);

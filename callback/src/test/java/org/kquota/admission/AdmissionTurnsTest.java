@@ -20,10 +20,10 @@ class AdmissionTurnsTest {
     private final Admission admission = new Admission();
     private long landed;
 
-    private static Claim claim() {
-        Claim claim = new Claim(1);
-        claim.know(MB / 10, 10_000);
-        return claim;
+    private static ClientShare share() {
+        ClientShare share = new ClientShare(1);
+        share.know(MB / 10, 10_000);
+        return share;
     }
 
     private void plan(long nanos) {
@@ -33,10 +33,10 @@ class AdmissionTurnsTest {
     @Test
     void whoAppearsInTheFirstSecondGetsItsTurnByTheNextPlanAndLaterOnesAtOnce() {
         plan(BEGUN);
-        Claim early = claim();
+        ClientShare early = share();
         assertFalse(admission.admits(early, 0.5, BEGUN + SECOND - 1));
         assertFalse(early.isPlaced());
-        Claim late = claim();
+        ClientShare late = share();
         assertTrue(admission.admits(late, 0.5, BEGUN + SECOND), "half a megabyte is unused");
         plan(BEGUN + SECOND + 1);
         assertTrue(early.isPlaced());
@@ -47,10 +47,10 @@ class AdmissionTurnsTest {
     @Test
     void anEndTakesAllTurnsThoseOfClientsThatHaveJustAppearedIncluded() {
         plan(BEGUN);
-        Claim known = claim();
+        ClientShare known = share();
         admission.admits(known, 0.5, BEGUN + SECOND);
         plan(BEGUN + 2 * SECOND);
-        Claim appeared = claim();
+        ClientShare appeared = share();
         admission.admits(appeared, 0.5, BEGUN + 2 * SECOND);
         assertTrue(known.isPlaced() && appeared.isPlaced());
         admission.end();
@@ -63,21 +63,21 @@ class AdmissionTurnsTest {
     @Test
     void whoHasNotAskedForThreeSecondsIsActiveNoMore() {
         plan(BEGUN);
-        Claim claim = claim();
-        admission.admits(claim, 0.5, BEGUN + SECOND);
+        ClientShare share = share();
+        admission.admits(share, 0.5, BEGUN + SECOND);
         plan(BEGUN + 4 * SECOND);
-        assertTrue(claim.isPlaced());
+        assertTrue(share.isPlaced());
         plan(BEGUN + 4 * SECOND + 1);
-        assertFalse(claim.isPlaced());
-        assertTrue(claim.ask(BEGUN + 4 * SECOND + 1));
+        assertFalse(share.isPlaced());
+        assertTrue(share.ask(BEGUN + 4 * SECOND + 1));
     }
 
-    private List<Claim> admitted(int clients, long nanos) {
-        List<Claim> admitted = new ArrayList<>();
+    private List<ClientShare> admitted(int clients, long nanos) {
+        List<ClientShare> admitted = new ArrayList<>();
         for (int i = 0; i < clients; i++) {
-            Claim claim = claim();
-            if (admission.admits(claim, 0.5, nanos)) {
-                admitted.add(claim);
+            ClientShare share = share();
+            if (admission.admits(share, 0.5, nanos)) {
+                admitted.add(share);
             }
         }
         return admitted;
@@ -100,12 +100,12 @@ class AdmissionTurnsTest {
     /** A request that is kept out for another reason is promised nothing, and its client queues all the same. */
     @Test
     void whoWaitsForAnotherReasonHasATurnAndIsAwaited() {
-        Claim claim = claim();
-        admission.waits(claim, BEGUN);
-        assertFalse(claim.isRefused() || claim.isPlaced(), "nothing is in force");
+        ClientShare share = share();
+        admission.waits(share, BEGUN);
+        assertFalse(share.isRefused() || share.isPlaced(), "nothing is in force");
         plan(BEGUN);
-        admission.waits(claim, BEGUN + SECOND);
-        assertTrue(claim.isRefused() && claim.isPlaced());
+        admission.waits(share, BEGUN + SECOND);
+        assertTrue(share.isRefused() && share.isPlaced());
         plan(BEGUN + SECOND);
         assertEquals(54, admitted(300, BEGUN + SECOND + SECOND / 10).size(), "of 0.55 MB, room is kept for one request of it");
     }
@@ -113,27 +113,27 @@ class AdmissionTurnsTest {
     /** Ten times the same: a turn each 40 s or each 400 s, by the target. */
     @Test
     void whoseTurnsAreFurtherApartThanRecordsAreKeptStarves() {
-        List<Claim> claims = new ArrayList<>();
+        List<ClientShare> shares = new ArrayList<>();
         for (int i = 0; i < 10; i++) {
-            Claim claim = new Claim(i);
-            claim.know(MB / 10, MB);
-            claims.add(claim);
+            ClientShare share = new ClientShare(i);
+            share.know(MB / 10, MB);
+            shares.add(share);
         }
-        Claim small = new Claim(10);
+        ClientShare small = new ClientShare(10);
         small.know(MB / 10, 10_000);
-        claims.add(small);
-        assertEquals(0, starving(claims, 0.25));
-        assertEquals(10, starving(claims, 0.025), "the eleventh has small requests");
+        shares.add(small);
+        assertEquals(0, starving(shares, 0.25));
+        assertEquals(10, starving(shares, 0.025), "the eleventh has small requests");
         admission.end();
         assertEquals(0, admission.starving());
     }
 
-    private int starving(List<Claim> claims, double factor) {
+    private int starving(List<ClientShare> shares, double factor) {
         Target target = new Target(factor, 1.1 * MB, 1.1 * MB, 0.05, 1, 0);
         for (long nanos = BEGUN; nanos <= BEGUN + SECOND; nanos += SECOND) {
             admission.plan(target, () -> landed, nanos);
-            for (Claim claim : claims) {
-                admission.admits(claim, factor, nanos);
+            for (ClientShare share : shares) {
+                admission.admits(share, factor, nanos);
             }
         }
         admission.plan(target, () -> landed, BEGUN + 2 * SECOND);

@@ -92,7 +92,7 @@ class PipelinedProducersTest {
         final TreeMap<Integer, Numbered> waiting = new TreeMap<>();
         final Deque<Numbered> sent = new ArrayDeque<>();
         final Deque<Numbered> handled = new ArrayDeque<>();
-        final Claim claim;
+        final ClientShare share;
         double backlog = random.nextDouble();
         int made;
         int landed;
@@ -106,7 +106,7 @@ class PipelinedProducersTest {
             context = new RequestContext(new RequestHeader(ApiKeys.PRODUCE, ApiKeys.PRODUCE.latestVersion(), "app-" + number, 1), "connection-" + number,
                 InetAddress.getLoopbackAddress(), new KafkaPrincipal(KafkaPrincipal.USER_TYPE, "user-" + number), new ListenerName("CLIENTS"),
                 SecurityProtocol.SASL_PLAINTEXT, ClientInformation.EMPTY, false);
-            claim = quotas.admitted(context.principal(), context.clientId(), 1).claim();
+            share = quotas.admitted(context.principal(), context.clientId(), 1).share();
         }
 
         /** Counts from now on. */
@@ -158,7 +158,7 @@ class PipelinedProducersTest {
             landedBytes += requestBytes;
             longestSilenceNanos = Math.max(longestSilenceNanos, nanos - lastLandedNanos);
             lastLandedNanos = nanos;
-            claim.arrived(requestBytes);
+            share.arrived(requestBytes);
         }
 
         private void receive() {
@@ -175,8 +175,8 @@ class PipelinedProducersTest {
 
     private void begin(int count, double bytesPerSecond, int requestBytes, long seed) {
         random = new Random(seed);
-        // Whose turn comes first depends on how many claims other tests have made.
-        Claim.MADE.set(0);
+        // Whose turn comes first depends on how many shares other tests have made.
+        ClientShare.MADE.set(0);
         nanos = BEGUN;
         landedBytes = 0;
         state = State.OPEN;
@@ -211,7 +211,7 @@ class PipelinedProducersTest {
         double known = producers.stream().mapToDouble(producer -> producer.bytesPerSecond).sum();
         for (long end = nanos + (long) (seconds * 1e9); nanos < end; nanos += MS) {
             if (state == State.THROTTLE && nanos % (100 * MS) == 0) {
-                producers.forEach(producer -> producer.claim.know(producer.bytesPerSecond, producer.requestBytes));
+                producers.forEach(producer -> producer.share.know(producer.bytesPerSecond, producer.requestBytes));
                 quotas.admission().plan(new Target(FACTOR, known, known, 0.05, 1, 0), () -> landedBytes, nanos);
                 fence.keep(nanos);
             }

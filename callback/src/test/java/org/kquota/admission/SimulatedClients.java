@@ -13,7 +13,7 @@ final class SimulatedClients {
 
     /** One client with one connection. */
     final class Client {
-        final Claim claim = new Claim(clients.size());
+        final ClientShare share = new ClientShare(clients.size());
         final double rate;
         final double largestRequest;
         double weight;
@@ -36,7 +36,7 @@ final class SimulatedClients {
             this.weight = weight;
             this.learntBytes = request;
             this.largestRequest = largestRequest;
-            claim.know(weight, request);
+            share.know(weight, request);
         }
 
         private void step(double request) {
@@ -46,7 +46,7 @@ final class SimulatedClients {
             }
             double bytes = Math.min(backlog, largestRequest);
             asked++;
-            if (admission.admits(claim, factor > 0 ? factor : target.factor(), nowNanos)) {
+            if (admission.admits(share, factor > 0 ? factor : target.factor(), nowNanos)) {
                 backlog -= bytes;
                 landed += bytes;
                 arrived += bytes;
@@ -127,8 +127,8 @@ final class SimulatedClients {
             landedBytes += (long) (othersRate * STEP_NANOS / 1e9);
             if (steps++ % LOOK_STEPS == 0) {
                 clients.forEach(client -> {
-                    client.claim.know(client.weight, client.learntBytes);
-                    client.claim.arrived(arrivalsAreSeen ? client.arrived : 0);
+                    client.share.know(client.weight, client.learntBytes);
+                    client.share.arrived(arrivalsAreSeen ? client.arrived : 0);
                     client.arrived = 0;
                 });
                 admission.plan(target, () -> landedBytes, nowNanos);

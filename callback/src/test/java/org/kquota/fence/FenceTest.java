@@ -261,7 +261,7 @@ class FenceTest {
         quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, nanos);
         assertTrue(refusal(on("one", "alice"), WRITE).contains("come first"));
         TagSet tagSet = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().findFirst().orElseThrow();
-        assertTrue(tagSet.claim().isRefused(), "it is waited for");
+        assertTrue(tagSet.share().isRefused(), "it is waited for");
     }
 
     private void publish(Map<String, Double> topics, double others, Mode mode) {

@@ -32,15 +32,15 @@ class GovernorAdmissionTest extends SteppedGovernor {
         assertNull(governor.target(0.5, 1, 0));
         TagSet late = client("late", 3_000);
         steps(0.1, State.THROTTLE, 0.5, true, small, large, bounded, late);
-        assertEquals(5_000, small.claim().weight(), 50);
-        assertEquals(20_000, large.claim().weight(), 200);
-        assertEquals(0, late.claim().weight(), "it is a newcomer");
-        assertEquals(2_100, large.claim().requestBytes(0), 100, "ten requests a second, counted in slices of the window");
+        assertEquals(5_000, small.share().weight(), 50);
+        assertEquals(20_000, large.share().weight(), 200);
+        assertEquals(0, late.share().weight(), "it is a newcomer");
+        assertEquals(2_100, large.share().requestBytes(0), 100, "ten requests a second, counted in slices of the window");
         for (TagSet each : List.of(small, large, bounded, late)) {
             assertEquals(TagSet.NO_LIMIT, each.limit(), "no delay but that of its quota");
         }
         Target target = governor.target(0.5, 0.9, 700);
-        assertEquals(5_000 + 20_000 + bounded.claim().weight(), target.knownRate(), 1);
+        assertEquals(5_000 + 20_000 + bounded.share().weight(), target.knownRate(), 1);
         assertEquals(0.5, target.factor());
         assertEquals(0.9, target.landedRatio());
         assertEquals(700, target.exemptRate());
@@ -96,12 +96,12 @@ class GovernorAdmissionTest extends SteppedGovernor {
     }
 
     @Test
-    void whatArrivesIsToldToTheClientsClaim() {
+    void whatArrivesIsToldToTheClientsShare() {
         TagSet app = client("app", 20_000);
         steps(120, State.OPEN, 1, true, app);
         client("app", 20_050);
         steps(0.1, State.THROTTLE, 0.2, true, app);
-        assertEquals(500, app.claim().unexpectedBytes(0), 1, "50 B/s more in a window of 10 s, and no request was charged");
+        assertEquals(500, app.share().unexpectedBytes(0), 1, "50 B/s more in a window of 10 s, and no request was charged");
     }
 
     @Test
@@ -110,9 +110,9 @@ class GovernorAdmissionTest extends SteppedGovernor {
         steps(120, State.OPEN, 1, true, app);
         client("app", 20_050);
         stepsByTopic(0.1, 0.2, app);
-        assertEquals(0, app.claim().unexpectedBytes(0));
+        assertEquals(0, app.share().unexpectedBytes(0));
         stepsByTopic(5, 0.2, app);
-        assertEquals(20_000, app.claim().weight(), 200);
+        assertEquals(20_000, app.share().weight(), 200);
         assertNotNull(governor.target(0.2, 1, 0));
     }
 }

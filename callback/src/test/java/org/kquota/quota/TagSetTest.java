@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
-import org.kquota.admission.Claim;
+import org.kquota.admission.ClientShare;
 
 class TagSetTest {
     private final TagSet tagSet = new TagSet(Tags.of("alice", "app"));
@@ -56,10 +56,10 @@ class TagSetTest {
     }
 
     @Test
-    void itsClaimIsMadeOnce() {
-        Claim claim = tagSet.claim();
-        assertNotNull(claim);
-        assertSame(claim, tagSet.claim());
+    void itsShareIsMadeOnce() {
+        ClientShare share = tagSet.share();
+        assertNotNull(share);
+        assertSame(share, tagSet.share());
     }
 
     @Test

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>Turns are counted on a clock of their own, see {@link Budget}: a request of b bytes moves the turn of a client of weight w on by b / w.
  */
-public final class Claim {
+public final class ClientShare {
     static final AtomicLong MADE = new AtomicLong();
     private static final double GOLDEN_RATIO = 0.618033988749895;
     private static final double UNPLACED = Double.NaN;
@@ -26,12 +26,12 @@ public final class Claim {
     private double arrivedBytes;
     private final AtomicBoolean listed = new AtomicBoolean();
 
-    public Claim() {
+    public ClientShare() {
         this(MADE.getAndIncrement());
     }
 
     /** @param number how many were made before */
-    Claim(long number) {
+    ClientShare(long number) {
         place = number * GOLDEN_RATIO % 1;
     }
 
