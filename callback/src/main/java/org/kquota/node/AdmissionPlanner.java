@@ -1,9 +1,9 @@
 package org.kquota.node;
 
+import org.kquota.admission.AffectedTopics;
 import org.kquota.admission.BrokerLandedBytes;
 import org.kquota.admission.LandedRatio;
 import org.kquota.admission.Target;
-import org.kquota.admission.TopicsAtStake;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.govern.Figures;
@@ -18,7 +18,7 @@ final class AdmissionPlanner {
     private final NodeQuotas quotas;
     private final BrokerLandedBytes landed = new BrokerLandedBytes();
     private final LandedRatio ratio = new LandedRatio();
-    private final TopicsAtStake stakes = new TopicsAtStake();
+    private final AffectedTopics stakes = new AffectedTopics();
     private boolean byTopic;
     private boolean found;
     private Long foundNanos;

@@ -11,7 +11,7 @@ import java.util.Map;
  * The topics at stake on this broker: what each of them had before, and how much lands in those that are throttled. A topic has its baseline from when it comes to be
  * at stake until it is no more. Used by the planning thread.
  */
-public final class TopicsAtStake {
+public final class AffectedTopics {
     private static final class Stake {
         private TopicBytes.Counter counter;
         private double baseline;

@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
 
-class TopicsAtStakeTest {
+class AffectedTopicsTest {
     private static final double MB = 1e6;
     /** Of all clients, were they held alike: 10 MB/s before, of which 90 % land. */
     private static final Target ALL = new Target(0.1, 10 * MB, 10 * MB, 0.05, 0.9, 0);
@@ -36,7 +36,7 @@ class TopicsAtStakeTest {
     }
 
     private Map<String, TopicBytes.Counter> topics = new HashMap<>();
-    private final TopicsAtStake stakes = new TopicsAtStake();
+    private final AffectedTopics stakes = new AffectedTopics();
     private final TopicBytes bytes = new TopicBytes() {
         @Override
         public Map<String, Counter> topics() {
