@@ -10,7 +10,7 @@ import org.kquota.decision.BootClock;
 import org.kquota.fence.AllowAll;
 import org.kquota.fence.DelegatingAuthorizer;
 import org.kquota.fence.Fence;
-import org.kquota.fence.MetricsForNobody;
+import org.kquota.fence.NoopPluginMetrics;
 import org.kquota.node.BrokerNode;
 import org.kquota.node.Nodes;
 import org.slf4j.Logger;
@@ -63,7 +63,7 @@ public class AuthorizerWithoutMetrics extends DelegatingAuthorizer {
 
     private void giveMetrics(Authorizer own) {
         try {
-            MetricsForNobody.give(own, this);
+            NoopPluginMetrics.give(own, this);
         } catch (NoClassDefFoundError e) {
             LOG.debug("this Kafka has no metrics of authorizers, and its authorizers need none", e);
         }

@@ -11,8 +11,8 @@ import java.util.Map;
  * Metrics for the cluster's own authorizer where Kafka gives none to the fence, because the fence has no place for them. From Kafka 4.1 on,
  * StandardAuthorizer counts each decision in its metrics, and fails without them. A class of its own, which Kafka 4.0 can't load.
  */
-public final class MetricsForNobody {
-    private MetricsForNobody() {
+public final class NoopPluginMetrics {
+    private NoopPluginMetrics() {
     }
 
     /** Gives an authorizer that counts metrics which no reporter shows, unless the fence passes Kafka's on. */
