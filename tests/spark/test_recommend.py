@@ -197,7 +197,7 @@ def test_no_limits_are_closer_than_the_sizing_guide_asks_for(
             reserve += a * connections * sizing.request_bytes
             if broker in brokers.without_fence or not sizing.trusts_fence:
                 at_once = max(2**20, connections * sizing.request_bytes)
-                reserve += a * leak_bound_bytes(at_once, sizing.pause_seconds, 10)
+                reserve += a * leak_bound_bytes(at_once, sizing.pause_seconds, 10, 11)
         reserve += min(0.25 * row.surge_ratio, 0.2) * row.capacity_bytes
         for policy in wanted:
             pair = policy.pair(row.broker_id, row.mount_point)

@@ -49,7 +49,7 @@ def recommend(
         float, typer.Option(min=0, help="How long a PAUSE may last; counts for brokers without the fence.")
     ] = _DEFAULT.pause_seconds,
     pause_mute_seconds: Annotated[
-        float, typer.Option(min=0.1, help="The brokers' kquota.produce.pause.mute.max.ms, in seconds.")
+        float, typer.Option(min=0.1, help="The brokers' kquota.produce.mute.max.ms, in seconds.")
     ] = _DEFAULT.mute_seconds,
     arrival_bytes: Annotated[
         int, typer.Option(min=0, help="The brokers' kquota.produce.arrival.min.bytes.")

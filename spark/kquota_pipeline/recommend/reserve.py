@@ -1,7 +1,7 @@
 """The reserve and the zone of docs/sizing.md, term by term. Pure.
 
     reserve ≥ r · (τ + W/2) + a · B · C · s + a · B · leak(t) + other writers
-    leak(t) = max(F, C · s) · (15 + 2 · t/D)
+    leak(t) = max(F, C · s) · (15 + max(2, rounds) · t/D), rounds = (1 + √(1 + 4 · D/W)) / 2
     zone    ≥ e · r · (τ + W/2 + 1)
 
 A broker with the fence leaks nothing, so that B · leak(t) is a sum over those without it.
@@ -44,7 +44,8 @@ class Sizing:
     def leak_bytes(self, connections: float) -> float:
         """Return what a broker without the fence lets through in a pause."""
         at_once = max(self.arrival_bytes, connections * self.request_bytes)
-        return at_once * (15 + 2 * self.pause_seconds / self.mute_seconds)
+        rounds = max(2.0, (1 + math.sqrt(1 + 4 * self.mute_seconds / self.window_seconds)) / 2)
+        return at_once * (15 + rounds * self.pause_seconds / self.mute_seconds)
 
 
 @dataclass(frozen=True, slots=True)

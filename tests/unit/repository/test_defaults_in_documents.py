@@ -52,7 +52,7 @@ def test_the_default_limits_are_those_of_the_settings():
 
 
 def test_the_example_of_sizing_adds_up():
-    window, reaction, mute, hour = 11, 2, broker_default("PAUSE_MUTE_MAX_MS") / 1000, 3600
+    window, reaction, mute, hour = 11, 2, broker_default("MUTE_MAX_MS") / 1000, 3600
     share = 3 / 9 * 2
     rate = share * 300e6
     arrival = max(broker_default("ARRIVAL_MIN_BYTES"), 100 * 100e3)

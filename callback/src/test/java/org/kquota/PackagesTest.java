@@ -13,7 +13,6 @@ import com.tngtech.archunit.lang.ArchRule;
 
 import org.junit.jupiter.api.Test;
 import org.kquota.govern.GovernorLaw;
-import org.kquota.govern.JmxProduceRates;
 
 import java.nio.file.Path;
 
@@ -55,7 +54,6 @@ class PackagesTest {
     @Test
     void theGovernorKnowsNeitherKafkaNorFiles() {
         check(noClasses().that().resideInAPackage("org.kquota.govern..")
-            .and().doNotBelongToAnyOf(JmxProduceRates.class)
             .should().dependOnClassesThat().resideInAPackage("org.apache.kafka..")
             .orShould().dependOnClassesThat().resideInAnyPackage(FILES_BEANS_AND_NETWORK));
     }

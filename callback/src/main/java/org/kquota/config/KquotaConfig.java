@@ -44,11 +44,8 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String TOPICS_FILE = "kquota.topics.file";
     public static final String OWN_TOPICS = "kquota.own.topics";
     public static final String TAG_SETS_MAX = "kquota.tag.sets.max";
-    public static final String MUTE_MIN_MS = "kquota.produce.mute.min.ms";
-    public static final String THROTTLE_MUTE_MAX_MS = "kquota.produce.throttle.mute.max.ms";
-    public static final String PAUSE_MUTE_MAX_MS = "kquota.produce.pause.mute.max.ms";
+    public static final String MUTE_MAX_MS = "kquota.produce.mute.max.ms";
     public static final String ARRIVAL_MIN_BYTES = "kquota.produce.arrival.min.bytes";
-    public static final String LIMIT_CHANGE_MIN_RATIO = "kquota.produce.limit.change.min.ratio";
     public static final String BASELINE_SECONDS = "kquota.produce.baseline.seconds";
     public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
     public static final String FACTOR_MIN_RATIO = "kquota.produce.factor.min.ratio";
@@ -115,18 +112,12 @@ public final class KquotaConfig extends AbstractConfig {
                 + "not refused by them. To be set where the agents' topics have other names.")
         .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
             "How many metric tag sets without a configured quota are kept apart, for each quota type. Clients beyond it share one tag set.")
-        .define(MUTE_MIN_MS, Type.LONG, 1_000L, Range.between(100, 60_000), Importance.LOW,
-            "Shortest value of the mute the governor aims for, in milliseconds.")
-        .define(THROTTLE_MUTE_MAX_MS, Type.LONG, 5_000L, Range.between(100, 60_000), Importance.LOW,
-            "Longest mute of a connection the governor aims for in THROTTLE, in milliseconds.")
-        .define(PAUSE_MUTE_MAX_MS, Type.LONG, 10_000L, Range.between(100, 600_000), Importance.MEDIUM,
-            "Longest mute of a connection the governor aims for in PAUSE, in milliseconds: longer means less leaks in a pause, and producers "
-                + "resume later after it.")
+        .define(MUTE_MAX_MS, Type.LONG, 10_000L, Range.between(100, 600_000), Importance.MEDIUM,
+            "Longest mute of a connection that the limits without the fence aim for in PAUSE, and twice as long as in THROTTLE, in milliseconds: longer means that less leaks in a pause, that THROTTLE "
+                + "comes to smaller targets, and that producers resume later.")
         .define(ARRIVAL_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(1_024, 1_073_741_824), Importance.LOW,
-            "Bytes that may arrive as a surprise between two looks of the governor, per tag set, without muting for longer than the longest mute. "
-                + "Smaller makes mutes run away where requests are large; larger leaks more in PAUSE, and has more clients share a limit in THROTTLE.")
-        .define(LIMIT_CHANGE_MIN_RATIO, Type.DOUBLE, 0.01, new Ratio(0.5), Importance.LOW,
-            "A limit is changed only when it moves by more than this ratio.")
+            "Bytes that clients which share a limit may bring in each of the longest mutes, whatever the target: all clients in PAUSE without the fence, newcomers in "
+                + "THROTTLE without it. Smaller leaks less, and mutes for longer where more arrives at once.")
         .define(BASELINE_SECONDS, Type.LONG, 10L, Range.between(1, 3_600), Importance.LOW,
             "Time constant of the moving average that is a client's baseline, in seconds. Baselines are frozen when OPEN is left.")
         .define(BASELINE_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(0, Long.MAX_VALUE), Importance.LOW,
@@ -163,10 +154,6 @@ public final class KquotaConfig extends AbstractConfig {
     public KquotaConfig(Map<String, ?> properties) {
         super(DEFINITION, properties, Map.of(), false);
         broker = new AbstractConfig(BROKER, properties, Map.of(), false);
-        if (getLong(MUTE_MIN_MS) > Math.min(getLong(THROTTLE_MUTE_MAX_MS), getLong(PAUSE_MUTE_MAX_MS))) {
-            throw new ConfigException(MUTE_MIN_MS, getLong(MUTE_MIN_MS),
-                "allowed is at most " + THROTTLE_MUTE_MAX_MS + " and " + PAUSE_MUTE_MAX_MS);
-        }
         names = names(getList(QuotaProperties.GROUPS));
         groups = GroupProperties.groups(getList(QuotaProperties.GROUPS), properties, exemptPrincipals());
         for (String name : new TreeSet<>(properties.keySet())) {
@@ -343,11 +330,8 @@ public final class KquotaConfig extends AbstractConfig {
         int windowSeconds = broker.getInt("quota.window.size.seconds");
         return new GovernorSettings(
             (double) windowSeconds * broker.getInt("quota.window.num"),
-            getLong(MUTE_MIN_MS) / 1e3,
-            getLong(THROTTLE_MUTE_MAX_MS) / 1e3,
-            getLong(PAUSE_MUTE_MAX_MS) / 1e3,
+            getLong(MUTE_MAX_MS) / 1e3,
             getLong(ARRIVAL_MIN_BYTES),
-            getDouble(LIMIT_CHANGE_MIN_RATIO),
             getLong(BASELINE_SECONDS),
             getLong(BASELINE_MIN_BYTES),
             getDouble(NEWCOMERS_MIN_RATIO));

@@ -32,8 +32,6 @@ import java.util.function.Predicate;
 public final class NodeQuotas {
     private static final int UNUSED_SECONDS = 3600;
     private static final int SEEN_SECONDS = 600;
-    /** A governor that has not looked for this long holds no client apart any longer. */
-    private static final long GOVERNED_NANOS = 2_000_000_000L;
     /** How the client ids of tiered storage's own clients begin. */
     private static final String METADATA_WRITER = "__remote_log_metadata_client_";
 
@@ -57,7 +55,6 @@ public final class NodeQuotas {
     private final Admission admission = new Admission();
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
-    private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
     public NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, DecisionInForce decision) {
@@ -142,11 +139,6 @@ public final class NodeQuotas {
         return admission;
     }
 
-    /** The governor has looked, at that moment of System.nanoTime(). */
-    public void governed(long nanos) {
-        governedAtNanos = nanos;
-    }
-
     /** The second to note uses under, since the node started. */
     public void nowSeconds(int seconds) {
         nowSeconds = seconds;
@@ -204,13 +196,13 @@ public final class NodeQuotas {
             return principal.exemptTags();
         }
         noteMetadataWriter(type, principal, clientId);
-        TagSets sets = tagSets.get(type);
-        StockQuotas.Pair pair = pair(type, current, principal, clientId);
-        // No client gets a new tag set in PAUSE.
-        TagSet tagSet = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
-        if (tagSet == null) {
+        if (state == State.PAUSE) {
+            // No client gets a new tag set.
             return use(paused);
         }
+        TagSets sets = tagSets.get(type);
+        StockQuotas.Pair pair = pair(type, current, principal, clientId);
+        TagSet tagSet = sets.of(pair);
         TagSetMemo.Known known = new TagSetMemo.Known(principal.principal(), clientId, tagSet);
         // A client that shares a tag set for want of room gets one of its own once there is room again.
         if (tagSet != sets.overflow()) {
@@ -226,7 +218,7 @@ public final class NodeQuotas {
     /** The tags of clients with this tag set in that state: their own, or those of the pool that they share. */
     private Map<String, String> tags(ClientQuotaType type, TagSetMemo.Known known, State state) {
         TagSet own = known.tagSet();
-        if (state == State.PAUSE && !isHeldApart(own)) {
+        if (state == State.PAUSE) {
             return use(paused);
         }
         own.touch(nowSeconds);
@@ -256,7 +248,7 @@ public final class NodeQuotas {
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
     private boolean isInPool(TagSet tagSet) {
-        return !admission.inForce() && (tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null);
+        return !admission.inForce() && !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null;
     }
 
     private Double quota(ClientQuotaType type, Map<String, String> tags) {
@@ -266,11 +258,6 @@ public final class NodeQuotas {
     private Map<String, String> use(TagSet tagSet) {
         tagSet.touch(nowSeconds);
         return tagSet.tags();
-    }
-
-    /** Its limits have to follow the bytes that leave the window, so this needs a governor that is alive. */
-    private boolean isHeldApart(TagSet tagSet) {
-        return tagSet.heldApart() && System.nanoTime() - governedAtNanos < GOVERNED_NANOS;
     }
 
     /** The principal that writes the metadata of tiered storage without being exempt, or null where none has been seen. */
@@ -368,9 +355,9 @@ public final class NodeQuotas {
         }
         // A client in there has no quota; its tags would match a default user's.
         Double quota = tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
-        if (state != State.OPEN) {
+        if (state == State.THROTTLE) {
             TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
-            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT && (state == State.THROTTLE || tagSet.heldApart())) {
+            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT) {
                 return quota == null ? (Double) tagSet.limit() : (Double) Math.min(quota, tagSet.limit());
             }
         }

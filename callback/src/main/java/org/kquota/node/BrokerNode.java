@@ -23,9 +23,9 @@ import org.kquota.error.Errors;
 import org.kquota.fence.Fence;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
-import org.kquota.govern.JmxProduceRates;
-import org.kquota.govern.ProduceRates;
+import org.kquota.metering.JmxProduceRates;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.metering.ProduceRates;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.Thresholds;
 
@@ -235,8 +235,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     /**
-     * Takes a step at once where another state came. A factor that has moved waits until the step is due: the governor's law learns from
-     * steps of 100 ms, and begins again with a new state.
+     * Takes a step at once where another state came. A factor that has moved waits until the step is due.
      */
     private boolean stepIfNews() {
         EffectiveDecision judged = judge();
@@ -282,7 +281,6 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
                 : governor.step(next.governed(), next.governedFactor(), fenced, seconds);
             figures = governor.figures();
             admissions.plan(governor, next, figures, exemptRates.look(config().governor().windowSeconds(), nanos), seconds, nanos);
-            quotas.governed(nanos);
             return changed;
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.GOVERNOR, e);

@@ -1,8 +1,8 @@
 package org.kquota.node;
 
 import org.kquota.fence.AgentDebts;
-import org.kquota.govern.ProduceRates;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.metering.ProduceRates;
 
 import java.util.List;
 import java.util.Map;

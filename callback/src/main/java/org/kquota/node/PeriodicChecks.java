@@ -5,8 +5,8 @@ import static org.kquota.error.PluginLog.LOG;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.config.KquotaConfig;
 import org.kquota.error.Errors;
-import org.kquota.govern.ProduceRates;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.metering.ProduceRates;
 import org.kquota.quota.TagSet;
 
 import java.util.HashSet;

@@ -39,8 +39,6 @@ public final class TagSet {
     private long requests;
     private volatile double limit = NO_LIMIT;
     private volatile boolean hasBaseline;
-    private volatile boolean heldApart;
-    private volatile boolean pooled;
     private volatile boolean forgotten;
     private volatile ClientShare share;
     private volatile Stake stake;
@@ -120,24 +118,6 @@ public final class TagSet {
 
     public void hasBaseline(boolean known) {
         hasBaseline = known;
-    }
-
-    /** Whether these clients keep their own tags in PAUSE, because their earlier bytes still count there. */
-    public boolean heldApart() {
-        return heldApart;
-    }
-
-    public void heldApart(boolean apart) {
-        heldApart = apart;
-    }
-
-    /** Whether in THROTTLE these clients share the pool, because their share is too small to be held alone. */
-    public boolean pooled() {
-        return pooled;
-    }
-
-    public void pooled(boolean shares) {
-        pooled = shares;
     }
 
     /** A request writes to a topic with this throttle factor at that second, or would. */

@@ -19,6 +19,7 @@ class LivePauseTest {
     private static final double MB = 1e6;
     private static final long SECOND = 1_000_000_000L;
     private static final int STOCK_WINDOW_SECONDS = 11;
+    private static final double MUTE_SECONDS = 10;
     private static final double MIB = 1_048_576;
     /** Until the plug-in has looked; and what was appended just before is acknowledged just after. */
     private static final double REACTION_SECONDS = 0.5;
@@ -28,9 +29,8 @@ class LivePauseTest {
 
     /** The formula of docs/throttling.md, bytes. */
     private static double leakBytes(double pauseSeconds, int connections, double requestBytes) {
-        double together = Math.max(MIB, connections * requestBytes);
-        double times = 2 + 2 * Math.log(Math.max(1, Math.min(pauseSeconds, 20) / 2)) + Math.max(0, pauseSeconds - 20) / 10;
-        return together * times + MIB;
+        double roundsInOneMute = (1 + Math.sqrt(1 + 4 * MUTE_SECONDS / STOCK_WINDOW_SECONDS)) / 2;
+        return Math.max(MIB, connections * requestBytes) * (3 + (STOCK_WINDOW_SECONDS + roundsInOneMute * pauseSeconds) / MUTE_SECONDS);
     }
 
     @Test
@@ -82,9 +82,8 @@ class LivePauseTest {
                 connections, before / MB, pauseSeconds, leaked / MB, ratio, silence);
             assertTrue(ratio < 1.3, "leaked " + leaked + " B, " + ratio + " of the formula");
             assertTrue(leaked < 0.5 * before * pauseSeconds, "a pause that holds: " + leaked + " B of " + before + " B/s");
-            // D is half of what the pause lasted and at most 10 s; a half more for a machine that is busy.
-            double longest = Math.min(pauseSeconds / 2.0, 10);
-            assertTrue(silence < 1.5 * longest + 1, "back after " + silence + " s");
+            // D, and once more D for what arrives at once before the limit follows it; a second for a machine that is busy.
+            assertTrue(silence < 2 * MUTE_SECONDS + 1, "back after " + silence + " s");
             assertEquals(0, loads.stream().mapToLong(Load::failed).sum());
         } finally {
             loads.forEach(Load::close);

@@ -40,7 +40,7 @@ class LiveReconfigurationTest {
     private static final String GROUPS = "kquota.quota.groups";
     private static final String NIGHT = "kquota.quota.group.night.";
     private static final String EXEMPT = "kquota.exempt.principals";
-    private static final String LONGEST_MUTE = "kquota.produce.pause.mute.max.ms";
+    private static final String LONGEST_MUTE = "kquota.produce.mute.max.ms";
     private static final String MODE = "kquota.mode";
     /** One request of this size is far over a quota of 100K, and far below one of 100M. */
     private static final int REQUEST_BYTES = 900_000;

@@ -34,7 +34,7 @@ class KquotaConfigTest {
         assertEquals(3, config.nodeId());
         assertTrue(config.isBroker());
         assertEquals(11, config.governor().windowSeconds());
-        assertEquals(10, config.governor().pauseMuteMaxSeconds());
+        assertEquals(10, config.governor().muteMaxSeconds());
     }
 
     @Test
@@ -73,10 +73,9 @@ class KquotaConfigTest {
         "kquota.agent.produce.quota,999,from 1K to 1000T",
         "kquota.agent.produce.quota,'',from 1K to 1000T",
         "kquota.tag.sets.max,3,10",
-        "kquota.produce.mute.min.ms,20000,kquota.produce.throttle.mute.max.ms",
-        "kquota.produce.pause.mute.max.ms,0,100",
-        "kquota.produce.limit.change.min.ratio,2,0.5",
-        "kquota.produce.limit.change.min.ratio,NaN,0.5",
+        "kquota.produce.arrival.min.bytes,1,1024",
+        "kquota.produce.mute.max.ms,0,100",
+        "kquota.produce.newcomers.min.ratio,2,1.0",
         "kquota.produce.newcomers.min.ratio,NaN,1.0",
         "kquota.produce.factor.min.ratio,0.6,0.5",
     })

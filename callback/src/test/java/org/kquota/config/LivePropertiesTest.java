@@ -254,8 +254,8 @@ class LivePropertiesTest {
         "kquota.exempt.principals,User:bob,kquota.exempt.principals",
         "kquota.quota.group.team.produce,1M,either this or",
         "kquota.quota.groups,night,kquota.quota.group.night",
-        "kquota.produce.mute.min.ms,20000,kquota.produce.throttle.mute.max.ms",
-        "kquota.produce.pause.mute.max.ms,ten,kquota.produce.pause.mute.max.ms",
+        "kquota.produce.arrival.min.bytes,1,1024",
+        "kquota.produce.mute.max.ms,ten,kquota.produce.mute.max.ms",
         "kquota.mode,off,observe",
         "kquota.decision.file,/run/other/decision.json,restart",
         "kquota.applied.file,/run/other/applied.json,restart",
@@ -273,7 +273,7 @@ class LivePropertiesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"kquota.quota.produce.defualt", "kquota.quota.producer.default", "kquota.produce.default", "kquota.quota.Produce.default",
-        "kquota.exempt.principal", "kquota.produce.pause.mute.max.mz", "kquota.quota.group.team.principal", "kquota.quota.group.team.fetch.totl"})
+        "kquota.exempt.principal", "kquota.produce.mute.max.mz", "kquota.quota.group.team.principal", "kquota.quota.group.team.fetch.totl"})
     @Tag("G21")
     void aMisspeltOneIsRefused(String key) {
         assertTrue(callback.reconfigurableConfigs().contains(key), "Kafka would not ask");

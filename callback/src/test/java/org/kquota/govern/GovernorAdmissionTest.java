@@ -1,7 +1,6 @@
 package org.kquota.govern;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -83,7 +82,6 @@ class GovernorAdmissionTest extends SteppedGovernor {
         assertNull(governor.target(0, 1, 0));
         steps(0.1, State.OPEN, 1, true, app);
         assertEquals(TagSet.NO_LIMIT, app.limit(), "nothing is left at the release");
-        assertFalse(app.heldApart());
     }
 
     private void stepsByTopic(double seconds, double slowest, TagSet... sending) {

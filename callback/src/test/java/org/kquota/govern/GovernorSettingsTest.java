@@ -23,8 +23,8 @@ class GovernorSettingsTest {
     private final Governor governor = new Governor(settings(1 * MB, 10), quotas, new TagSets(quotas, 10), paused, newcomers,
         tags -> OptionalDouble.empty());
 
-    private static GovernorSettings settings(double baselineMinBytes, double pauseMuteMaxSeconds) {
-        return new GovernorSettings(11, 1, 5, pauseMuteMaxSeconds, 1_048_576, 0.01, 10, baselineMinBytes, 0.05);
+    private static GovernorSettings settings(double baselineMinBytes, double muteMaxSeconds) {
+        return new GovernorSettings(11, muteMaxSeconds, 1_048_576, 10, baselineMinBytes, 0.05);
     }
 
     @Test

@@ -22,7 +22,7 @@ import java.util.OptionalDouble;
 /** Thousands of clients, most of whom are looked at in turns, or not at all. */
 class GovernorTurnsTest {
     private static final double MB = 1e6;
-    private static final GovernorSettings SETTINGS = new GovernorSettings(11, 1, 5, 10, 1_048_576, 0.01, 10, 1_048_576, 0.05);
+    private static final GovernorSettings SETTINGS = new GovernorSettings(11, 10, 1_048_576, 10, 1_048_576, 0.05);
 
     private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
     }

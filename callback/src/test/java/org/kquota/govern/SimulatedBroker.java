@@ -194,12 +194,11 @@ final class SimulatedBroker implements AutoCloseable {
         @Override
         public Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
             if (state == State.PAUSE) {
-                TagSet known = tagSets.knownOrOverflow(stock.meteredAs(principal.getName(), clientId));
-                return use(known != null && known.heldApart() ? known : paused);
+                return use(paused);
             }
             TagSet tagSet = tagSets.of(principal.getName(), clientId);
             tagSet.touch((int) seconds());
-            return state == State.THROTTLE && (tagSet.pooled() || !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null) ? use(newcomers) : tagSet.tags();
+            return state == State.THROTTLE && !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null ? use(newcomers) : tagSet.tags();
         }
 
         private Map<String, String> use(TagSet tagSet) {

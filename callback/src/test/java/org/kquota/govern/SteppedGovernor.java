@@ -14,8 +14,8 @@ import java.util.OptionalDouble;
 
 /** A governor whose clients and steps a test chooses, for {@link GovernorStepsTest} and {@link GovernorAdmissionTest}. */
 abstract class SteppedGovernor {
-    /** A window of 10 s; 1,000 bytes as a surprise; mutes of 1 s, of at most 5 s in THROTTLE and 10 s in PAUSE. */
-    static final GovernorSettings SETTINGS = new GovernorSettings(10, 1, 5, 10, 1_000, 0.01, 10, 1_000, 0.05);
+    /** A window of 10 s; mutes of 10 s at most; 1,000 bytes in each of them for a pool. */
+    static final GovernorSettings SETTINGS = new GovernorSettings(10, 10, 1_000, 10, 1_000, 0.05);
     static final double LOOK_SECONDS = 0.1;
 
     final StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);

@@ -111,15 +111,6 @@ class NodeQuotasTest {
     }
 
     @Test
-    void inThrottleWhoseShareIsTooSmallAloneSharesThePool() {
-        quotas.tagSets(PRODUCE).find("", "known").pooled(true);
-        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
-        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "known"));
-        quotas.decision().publish(decided(State.OPEN, 1, Mode.ENFORCE));
-        assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
-    }
-
-    @Test
     @Tag("B4")
     void inThrottleAQuotaBelowTheLimitStays() {
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "known")), 2000);
@@ -137,36 +128,6 @@ class NodeQuotasTest {
             assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, clientId));
             assertEquals(300, limitOf(clientId));
         }
-    }
-
-    @Test
-    void inPauseWhoIsHeldApartKeepsItsTagsWhileTheGovernorLooks() {
-        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
-        quotas.tagSets(PRODUCE).find("", "known").heldApart(true);
-        quotas.governed(System.nanoTime());
-        assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
-        assertEquals(5000, limitOf("known"));
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "new"));
-        quotas.governed(System.nanoTime() - 3_000_000_000L);
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "known"), "the governor no longer keeps its limit");
-    }
-
-    /** The governor holds those beyond the bound as one client, so they must not be elsewhere. */
-    @Test
-    void inPauseWhoSharesATagSetForWantOfRoomIsHeldApartWithIt() {
-        quotas.tags(PRODUCE, ALICE, "third");
-        assertEquals(Tags.OVERFLOW, quotas.tags(PRODUCE, ALICE, "fourth"));
-        quotas.tagSets(PRODUCE).overflow().limit(900);
-        quotas.tagSets(PRODUCE).overflow().heldApart(true);
-        quotas.governed(System.nanoTime());
-        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
-        assertEquals(Tags.OVERFLOW, quotas.tags(PRODUCE, ALICE, "fourth"));
-        assertEquals(900, limitOf("fourth"));
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "third"), "which has its own tag set, and is not held apart");
-        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "fourth")), 900);
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "fourth"), "with a quota it does not share");
-        quotas.tagSets(PRODUCE).overflow().heldApart(false);
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "fifth"));
     }
 
     @Test

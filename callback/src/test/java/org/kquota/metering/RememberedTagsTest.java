@@ -164,10 +164,7 @@ class RememberedTagsTest {
         TagSet tagSet = quotas.tagSets(PRODUCE).find(user, clientId);
         if (tagSet != null) {
             tagSet.hasBaseline((flags & 1) != 0);
-            tagSet.pooled((flags & 2) != 0);
-            tagSet.heldApart((flags & 4) != 0);
             tagSet.limit(5_000);
-            quotas.governed(System.nanoTime());
         }
     }
 

@@ -36,7 +36,7 @@ class TagSetTest {
     @Test
     void withoutAGovernorNoClientIsHeld() {
         assertEquals(TagSet.NO_LIMIT, tagSet.limit());
-        assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled() || tagSet.forgotten());
+        assertFalse(tagSet.hasBaseline() || tagSet.forgotten());
     }
 
     @Test
@@ -44,15 +44,9 @@ class TagSetTest {
         tagSet.limit(5_000);
         assertEquals(5_000, tagSet.limit());
         tagSet.hasBaseline(true);
-        assertTrue(tagSet.hasBaseline() && !tagSet.heldApart() && !tagSet.pooled());
-        tagSet.heldApart(true);
-        assertTrue(tagSet.heldApart() && !tagSet.pooled());
-        tagSet.pooled(true);
-        assertTrue(tagSet.pooled() && !tagSet.forgotten());
+        assertTrue(tagSet.hasBaseline() && !tagSet.forgotten());
         tagSet.hasBaseline(false);
-        tagSet.heldApart(false);
-        tagSet.pooled(false);
-        assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled());
+        assertFalse(tagSet.hasBaseline());
     }
 
     @Test

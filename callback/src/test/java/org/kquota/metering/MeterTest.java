@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.Tags;
 
@@ -16,7 +14,6 @@ import java.util.OptionalDouble;
 /** The meter learns of one client from its rate and its requests, in figures that can be checked by hand. */
 class MeterTest {
     private static final double WINDOW = 10;
-    private static final double REMEMBERED = 60;
     private static final double REQUEST_MAX = 1_000_000;
     private static final double EXACT = 1e-9;
     /** After this long the moving average has taken over half of a new rate. */
@@ -35,13 +32,13 @@ class MeterTest {
         }, 0, WINDOW, requestMaxBytes, isPool);
     }
 
-    private double observe(double seconds, int requests, double bytesPerSecond) {
+    private void observe(double seconds, int requests, double bytesPerSecond) {
         for (int i = 0; i < requests; i++) {
             tagSet.touch(0);
         }
         now += seconds;
         rate = bytesPerSecond;
-        return meter.observe(now, true, REMEMBERED);
+        meter.observe(now, true);
     }
 
     @Test
@@ -174,92 +171,6 @@ class MeterTest {
         assertEquals((0.25 * 5_000 + 0.5 * 1_000) / 0.75, meter.baseline(), EXACT);
     }
 
-    @ParameterizedTest
-    @CsvSource({"4000, 4000", "6000, 5000"})
-    void whatIsLeftOfBeforeIsTheSmallerOfBaselineAndRate(double rateThen, double before) {
-        FactorHistory history = new FactorHistory(WINDOW);
-        observe(10, 1, 5_000);
-        meter.learn(10, 100, false);
-        observe(1, 1, rateThen);
-        meter.freeze();
-        assertEquals(before, meter.leftOfBefore(history), EXACT);
-        history.add(0.5, 4);
-        assertEquals(0.6 * before, meter.leftOfBefore(history), EXACT, "four of ten seconds have left the window");
-        history.add(0.5, 6);
-        assertEquals(0, meter.leftOfBefore(history), EXACT);
-    }
-
-    @Test
-    void withoutALimitWhatArrivesIsItsRequestsOfTheUsualSize() {
-        assertEquals(0, observe(1, 3, 1_000), "at the first look the arrivals before it are not known");
-        assertEquals(2 * 1_000 * WINDOW / 5, observe(0.1, 2, 1_000), EXACT);
-        assertEquals(4_000, meter.arrivalBytes(), EXACT);
-        assertEquals(2_000, meter.requestBytes(), EXACT);
-        assertEquals(0, observe(0.1, 0, 1_000), "no request came");
-        assertEquals(4_000, meter.arrivalBytes(), EXACT, "the most of the last minute");
-    }
-
-    @ParameterizedTest
-    @CsvSource({"0.1, 4000", "0.2, 4000", "0.4, 2000", "0.8, 1000"})
-    void ofALateLookOnlyItsShareIsAnArrival(double seconds, double arrived) {
-        observe(1, 3, 1_000);
-        assertEquals(arrived, observe(seconds, 2, 1_000), EXACT);
-    }
-
-    @ParameterizedTest
-    @CsvSource({
-        // limit, rate before and now, the largest request, arrived
-        "500, 1000, 1500, 1000000, 5000", "1200, 1000, 1500, 1000000, 3000", "2000, 1000, 1500, 1000000, 0", "500, 1500, 1000, 1000000, 0",
-        "500, 1000, 1500, 100, 100"})
-    void withALimitWhatArrivesIsWhatCameAboveIt(double limit, double before, double after, double largest, double arrived) {
-        meter = meter(largest, false);
-        tagSet.limit(limit);
-        observe(1, 1, before);
-        assertEquals(arrived, observe(0.1, 1, after), EXACT);
-        assertEquals(arrived, meter.arrivalBytes(), EXACT);
-    }
-
-    /** A request of eight times the usual size is a surprise; a client that was there for a whole window still counts as having brought it. */
-    @Test
-    void aRequestGrowsByEightTimesAtMost() {
-        tagSet.limit(1);
-        observe(9.5, 99, 100);
-        double usual = 8 * (200 * WINDOW / 100);
-        assertEquals(usual, observe(0.1, 1, 200), EXACT, "young");
-        assertEquals(usual, meter.arrivalBytes(), EXACT);
-        observe(0.4, 0, 200);
-        assertEquals(1_000, observe(0.1, 1, 300), EXACT, "there for a whole window");
-        assertEquals(8 * (300 * WINDOW / 101), meter.arrivalBytes(), EXACT);
-    }
-
-    @Test
-    void inAPoolThereIsNoUsualRequest() {
-        meter = meter(REQUEST_MAX, true);
-        tagSet.limit(1);
-        observe(9.5, 99, 100);
-        assertEquals(1_000, observe(0.1, 1, 200), EXACT);
-        assertEquals(1_000, meter.arrivalBytes(), EXACT);
-    }
-
-    @Test
-    void whenAPauseBeginsTheBurstsOfBeforeBecomeASurprise() {
-        observe(10, 100, 1_000);
-        observe(0.1, 100, 1_000);
-        double burst = 100 * 1_000 * WINDOW / 200;
-        assertEquals(burst, meter.arrivalBytes(), EXACT);
-        assertEquals(0, meter.burstBytes());
-        meter.pauseBegins();
-        assertEquals(burst, meter.burstBytes(), EXACT);
-        assertEquals(1_000 * 0.2 + 1_000 * WINDOW / 200, meter.arrivalBytes(), EXACT);
-    }
-
-    @Test
-    void whenAPauseBeginsNoMoreIsExpectedThanEverCame() {
-        observe(10, 1, 1_000);
-        meter.pauseBegins();
-        assertEquals(0, meter.arrivalBytes());
-    }
-
     @Test
     void aClientOfWhichNothingIsLeftIsQuietUntilARequestComes() {
         observe(1, 1, 1_000);
@@ -273,17 +184,6 @@ class MeterTest {
     }
 
     @Test
-    void whatArrivedIsRememberedBeforeItIsQuiet() {
-        observe(1, 1, 1_000);
-        observe(0.1, 1, 1_000);
-        observe(11, 0, 0);
-        assertFalse(meter.isQuiet());
-        observe(60, 0, 0);
-        assertTrue(meter.isQuiet());
-        assertEquals(0, meter.requestBytes());
-    }
-
-    @Test
     void aPoolIsNeverQuiet() {
         meter = meter(REQUEST_MAX, true);
         observe(1, 0, 0);
@@ -293,31 +193,32 @@ class MeterTest {
 
     @Test
     void aRateThatIsNothingStaysSoWhileNoClientIsMeteredByItsTags() {
-        meter.observe(1, false, REMEMBERED);
+        meter.observe(1, false);
         assertEquals(0, reads);
         observe(1, 1, 500);
         assertEquals(1, reads);
         rate = 400;
-        meter.observe(3, false, REMEMBERED);
+        meter.observe(3, false);
         assertEquals(2, reads, "the rest of it is followed");
         assertEquals(400, meter.observed());
     }
 
     @Test
-    void timeInWhichItWasPassedOverIsNoLateLook() {
-        observe(1, 3, 1_000);
-        meter.pass(50);
-        now = 50;
-        assertEquals(4_000, observe(0.1, 2, 1_000), EXACT);
+    void whatRequestsBroughtIsToldOnce() {
+        observe(10, 10, 1_000);
+        observe(0.1, 2, 1_000);
+        assertEquals(0, meter.takeArrived(), "as much left the window");
+        observe(0.1, 2, 1_500);
+        assertEquals(500 * WINDOW, meter.takeArrived(), EXACT);
+        assertEquals(0, meter.takeArrived());
+        observe(0.1, 0, 1_500);
+        assertEquals(0, meter.takeArrived(), "no request came");
     }
 
     @Test
-    void itKnowsItsPlaceAndWhetherItIsAlone() {
+    void itKnowsItsPlace() {
         assertSame(tagSet, meter.tagSet());
         meter.place(7);
         assertEquals(7, meter.place());
-        assertFalse(meter.isAlone());
-        meter.alone(true);
-        assertTrue(meter.isAlone());
     }
 }

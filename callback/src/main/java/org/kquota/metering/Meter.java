@@ -1,19 +1,9 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import org.kquota.quota.TagSet;
 
-/** The governor's figures of one tag set. Used by its thread only. */
-final class Meter {
-    /**
-     * Looks are a tenth of a second apart; one that comes later than this is late. The bytes that came in meanwhile are a rate and not
-     * an arrival: taken for one, a stall of a second before a pause would leave no room for mutes in it.
-     */
-    private static final double LATE_SECONDS = 0.2;
-    /**
-     * Requests grow while a client waits; one that is larger than usual by more than this counts as a surprise. In a pool
-     * there is no usual request: a new client there weighs as much as the others.
-     */
-    private static final double REQUEST_GROWTH = 8;
+/** The figures of one tag set. Used by one thread. */
+public final class Meter {
     /** The bytes of a client's first moments do not make it a large producer. */
     private static final double YOUNG_MIN_SECONDS = 2;
     private static final long FEW_REQUESTS = 30;
@@ -26,27 +16,21 @@ final class Meter {
     private double requestMaxBytes;
     private final boolean isPool;
     private final RequestCounts requests;
-    private final RecentMaximum arrivals = new RecentMaximum();
     private long requestsBefore;
     private double requestLast;
     private double requestBeforeLast;
     private double arrivedLast;
-    private double burst;
     private double observed;
     /** How long something has been in the window, up to W. */
     private double filledSeconds;
     private double baselineSum;
     private double baselineWeight;
-    private double beforeThrottle;
-    private double filledBeforeSeconds;
     private double lookedAtSeconds;
     private double learntAtSeconds;
     /** Bytes that a client of this baseline would have brought while it was held, less those that it has brought since. */
     private double withheldBytes;
     private boolean isHeld;
-    private boolean seen;
     private boolean quiet;
-    private boolean alone;
     private int place;
 
     /**
@@ -72,7 +56,7 @@ final class Meter {
         requestMaxBytes = bytes;
     }
 
-    TagSet tagSet() {
+    public TagSet tagSet() {
         return tagSet;
     }
 
@@ -85,17 +69,8 @@ final class Meter {
         place = number;
     }
 
-    /** Whether its own rate decides on a limit now, so that it is looked at in each look. */
-    boolean isAlone() {
-        return alone;
-    }
-
-    void alone(boolean decides) {
-        alone = decides;
-    }
-
     /** O at the last look, bytes per second. */
-    double observed() {
+    public double observed() {
         return observed;
     }
 
@@ -105,36 +80,8 @@ final class Meter {
     }
 
     /** The moving average of the rate while OPEN, bytes per second. */
-    double baseline() {
+    public double baseline() {
         return baselineWeight > 0 ? baselineSum / baselineWeight : 0;
-    }
-
-    /**
-     * The part of min(baseline, O) when OPEN was left that is still in the window, bytes per second.
-     *
-     * @param history the factor since then
-     */
-    double leftOfBefore(FactorHistory history) {
-        return beforeThrottle * history.shareBefore(filledBeforeSeconds);
-    }
-
-    /** The most that was lately seen to arrive between two looks beyond what the limit let in, bytes. */
-    double arrivalBytes() {
-        return arrivals.get();
-    }
-
-    /**
-     * A pause begins. Until then a connection brought as many requests between two looks as it liked; from its first mute on it
-     * brings one at a time. So the expected arrivals are now those of the usual rate, and the bursts of before are a surprise.
-     */
-    void pauseBegins() {
-        burst = arrivals.get();
-        arrivals.restart(Math.min(burst, produced() * LATE_SECONDS + usualRequestBytes(observed)));
-    }
-
-    /** The most that was seen to arrive between two looks before the pause, bytes. */
-    double burstBytes() {
-        return burst;
     }
 
     /**
@@ -160,12 +107,10 @@ final class Meter {
     /**
      * Takes a look.
      *
-     * @param nowSeconds        time on the governor's clock
-     * @param usesItsTags       whether requests are metered by its tags now; if not, a rate that was nothing stays so
-     * @param rememberedSeconds how long what arrives is remembered
-     * @return what arrives between two looks beyond what the limit lets in, bytes; of a late look, its share
+     * @param nowSeconds  time on the governor's clock
+     * @param usesItsTags whether requests are metered by its tags now; if not, a rate that was nothing stays so
      */
-    double observe(double nowSeconds, boolean usesItsTags, double rememberedSeconds) {
+    void observe(double nowSeconds, boolean usesItsTags) {
         double now = usesItsTags || observed > 0 ? rate.bytesPerSecond().orElse(0) : 0;
         double seconds = nowSeconds - lookedAtSeconds;
         lookedAtSeconds = nowSeconds;
@@ -174,21 +119,15 @@ final class Meter {
         long came = requestsNow - requestsBefore;
         requestsBefore = requestsNow;
         requests.add(came, seconds);
-        double arrived = seen && came > 0 ? arrivedBytes(now, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
         if (came > 0) {
             requestBeforeLast = requestLast;
             requestLast = Math.min(broughtEach(now, came), requestMaxBytes);
             arrivedLast = Math.max(0, requestLast * came);
         }
-        double usual = isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now));
-        arrivals.add(usual, seconds, rememberedSeconds);
         observed = now;
         filledSeconds = now > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;
-        seen = true;
         // A request is counted before its bytes are: only when the window has passed since, its bytes can't be still to come.
-        quiet = !isPool && now == 0 && requests.inWindow() == 0 && arrivals.get() == 0;
-        // Kafka's rate of a young client jumps, whatever came.
-        return filledSeconds < windowSeconds ? usual : arrived;
+        quiet = !isPool && now == 0 && requests.inWindow() == 0;
     }
 
     /**
@@ -208,7 +147,7 @@ final class Meter {
     }
 
     /** The bytes that requests brought at least between the last two looks; 0 if it was asked for already. */
-    double takeArrived() {
+    public double takeArrived() {
         double arrived = arrivedLast;
         arrivedLast = 0;
         return arrived;
@@ -218,19 +157,9 @@ final class Meter {
      * The same while a client waits, whose requests grow: the size of the larger of the last two. One alone may seem smaller than it was, because others leave
      * the window at the same moment; and of a few, the mean is off by a large part of one. If many came, it is their mean, or the last if that is larger.
      */
-    double requestBytesLately() {
+    public double requestBytesLately() {
         double last = Math.max(requestLast, requestBeforeLast);
         return last > 0 && requests.inWindow() < FEW_REQUESTS ? last : Math.max(requestBytes(), requestLast);
-    }
-
-    /** Without a limit that is what came; with one, what landed while there was room below it was let in on purpose. */
-    private double arrivedBytes(double rate, long came) {
-        if (tagSet.limit() == TagSet.NO_LIMIT) {
-            return came * usualRequestBytes(rate);
-        }
-        double above = Math.max(0, (rate - Math.max(observed, tagSet.limit())) * windowSeconds);
-        // A rate that jumps by more than could have come is the window's doing.
-        return Math.min(above, came * requestMaxBytes);
     }
 
     private double usualRequestBytes(double rate) {
@@ -238,7 +167,7 @@ final class Meter {
     }
 
     /** OPEN begins: the meter learns the rate from then on. */
-    void learnsFrom(double sinceSeconds) {
+    public void learnsFrom(double sinceSeconds) {
         isHeld = false;
         learntAtSeconds = sinceSeconds;
     }
@@ -249,7 +178,7 @@ final class Meter {
      *
      * @param onlyUpwards whether O still shows what a throttle did to it: only what is above the frozen baseline is believed
      */
-    void learn(double untilSeconds, double baselineSeconds, boolean onlyUpwards) {
+    public void learn(double untilSeconds, double baselineSeconds, boolean onlyUpwards) {
         double seconds = untilSeconds - learntAtSeconds;
         learntAtSeconds = untilSeconds;
         if (seconds <= 0 || onlyUpwards && observed <= baseline()) {
@@ -266,9 +195,7 @@ final class Meter {
     }
 
     /** OPEN is left. */
-    void freeze() {
+    public void freeze() {
         isHeld = true;
-        beforeThrottle = Math.min(baseline(), observed);
-        filledBeforeSeconds = filledSeconds;
     }
 }

@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 /**
  * How many requests came in the last W seconds.

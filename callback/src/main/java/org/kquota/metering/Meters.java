@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import java.util.Arrays;
 import java.util.stream.Stream;
@@ -8,7 +8,7 @@ import java.util.stream.Stream;
  * of them in each look lie apart: ten thousand numbers side by side are read in no time, ten thousand objects are not.
  * Used by one thread.
  */
-final class Meters {
+public final class Meters {
     private static final int FIRST_LENGTH = 64;
 
     private Meter[] meters = new Meter[FIRST_LENGTH];
@@ -33,12 +33,12 @@ final class Meters {
     }
 
     /** Takes over the figures for the sums. To be called whenever a meter has seen or learnt something. */
-    void keep(Meter meter) {
+    public void keep(Meter meter) {
         observed[meter.place()] = meter.observed();
         baselines[meter.place()] = meter.baseline();
     }
 
-    int size() {
+    public int size() {
         return size;
     }
 
@@ -47,12 +47,12 @@ final class Meters {
         return (size + looks - 1) / looks;
     }
 
-    /** The next one whose turn it is. Those of forgotten tag sets are dropped on the way, unless they are still held. */
+    /** The next one whose turn it is. Those of forgotten tag sets are dropped on the way. */
     Meter next() {
         if (next >= size) {
             next = 0;
         }
-        while (next < size && meters[next].tagSet().forgotten() && !meters[next].isAlone()) {
+        while (next < size && meters[next].tagSet().forgotten()) {
             Meter last = meters[--size];
             meters[size] = null;
             if (next < size) {
@@ -62,17 +62,17 @@ final class Meters {
         return next < size ? meters[next++] : null;
     }
 
-    Stream<Meter> stream() {
+    public Stream<Meter> stream() {
         return Arrays.stream(meters, 0, size);
     }
 
     /** Their observed rates together, each at its last look, bytes per second. */
-    double observed() {
+    public double observed() {
         return sum(observed);
     }
 
     /** Their baselines together, bytes per second. */
-    double baselines() {
+    public double baselines() {
         return sum(baselines);
     }
 

@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import java.util.Map;
 import java.util.OptionalDouble;

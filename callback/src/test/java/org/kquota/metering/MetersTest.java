@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.OptionalDouble;
 import java.util.Set;
 
-/** The meters of all clients, and what is kept of what they did lately. */
+/** The meters of all clients. */
 class MetersTest {
     private static final double EXACT = 1e-9;
 
@@ -45,7 +45,7 @@ class MetersTest {
         assertEquals(200, meters.size());
         assertEquals(0, meters.observed());
         for (Meter meter : added) {
-            meter.observe(10, true, 60);
+            meter.observe(10, true);
             meter.learn(10, 100, false);
         }
         assertEquals(0, meters.observed(), "it is not taken over yet");
@@ -81,7 +81,7 @@ class MetersTest {
     void thoseOfForgottenTagSetsAreDroppedAndTheLastTakesTheirPlace() {
         for (int i = 0; i < 4; i++) {
             Meter meter = add(100 * (i + 1));
-            meter.observe(10, true, 60);
+            meter.observe(10, true);
             meters.keep(meter);
         }
         forget(added.get(0), added.get(3));
@@ -95,52 +95,5 @@ class MetersTest {
         assertNull(meters.next(), "it was the last of the round");
         assertEquals(1, meters.size());
         assertSame(added.get(2), meters.next());
-    }
-
-    @Test
-    void whoIsStillHeldIsNotDropped() {
-        Meter held = add(0);
-        held.alone(true);
-        forget(held);
-        assertSame(held, meters.next());
-        held.alone(false);
-        assertNull(meters.next());
-        assertEquals(0, meters.size());
-    }
-
-    @Test
-    void theMaximumIsThatOfTheLastSeconds() {
-        RecentMaximum maximum = new RecentMaximum();
-        assertEquals(0, maximum.get());
-        maximum.add(5, 1, 10);
-        maximum.add(9, 1, 10);
-        maximum.add(7, 1, 10);
-        assertEquals(9, maximum.get());
-        maximum.add(1, 9, 10);
-        assertEquals(9, maximum.get(), "ten seconds old");
-        maximum.add(1, 0.5, 10);
-        assertEquals(7, maximum.get());
-        maximum.restart(3);
-        assertEquals(3, maximum.get());
-        maximum.add(0, 10, 10);
-        assertEquals(3, maximum.get());
-        maximum.add(0, 0.5, 10);
-        assertEquals(0, maximum.get());
-    }
-
-    @Test
-    void aRoundOfMutesIsWhatLandsInOne() {
-        MuteRounds rounds = new MuteRounds(10);
-        assertEquals(0, rounds.bytes());
-        rounds.add(200, 100, 0.1);
-        assertEquals(200 * 10, rounds.bytes(), EXACT, "they are muted for ten seconds, (O - T) / T times the window");
-        rounds.add(300, 100, 3 * Math.log(2));
-        assertEquals(250 * 15, rounds.bytes(), EXACT, "after two seconds half of it is new");
-        rounds.add(250, 400, 3 * Math.log(2));
-        assertEquals(0, rounds.bytes(), EXACT, "at the limit no client is muted");
-        rounds.clear();
-        assertEquals(0, rounds.bytes());
-        rounds.add(200, 100, 0.1);
-        assertEquals(2_000, rounds.bytes(), EXACT, "of before nothing is left");
     }
 }

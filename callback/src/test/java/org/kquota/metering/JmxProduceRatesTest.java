@@ -1,4 +1,4 @@
-package org.kquota.govern;
+package org.kquota.metering;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -9,6 +9,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.kquota.BrokerMetrics;
 import org.kquota.decision.State;
+import org.kquota.govern.Governor;
+import org.kquota.govern.GovernorSettings;
 import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
@@ -65,11 +67,11 @@ class JmxProduceRatesTest {
         StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
         TagSets tagSets = new TagSets(quotas, 10);
         TagSet known = tagSets.of("alice", "app");
-        Governor governor = new Governor(GovernorTest.settings(11), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), rates);
+        Governor governor = new Governor(new GovernorSettings(11, 10, 1_048_576, 10, 1_048_576, 0.05), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), rates);
         report("throttle-time", known.tags(), 5);
         known.touch(0);
         governor.step(State.OPEN, 1, false, 0.1);
         governor.step(State.PAUSE, 0, false, 0.1);
-        assertEquals(1, governor.figures().muteSeconds(), "the pool of a pause has a limit that mutes");
+        assertEquals(10, governor.figures().muteSeconds(), "the pool of a pause has a limit that mutes");
     }
 }
