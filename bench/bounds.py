@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from math import log
+from math import sqrt
 
 from bench.figures import Overshoot, Paused
 
 POLL_SECONDS = 0.1
 ARRIVAL_MIN_BYTES = 2**20
-THROTTLE_MUTE_SECONDS = 5.0
-PAUSE_MUTE_SECONDS = 10.0
+MUTE_SECONDS = 10.0
+WINDOW_SECONDS = 11.0
 
 
-def pause_mute_seconds(pause_seconds: float) -> float:
-    """D at the end of a pause."""
-    return min(max(pause_seconds / 2, 1.0), PAUSE_MUTE_SECONDS)
+def rounds_in_a_mute(window_seconds: float, mute_seconds: float = MUTE_SECONDS) -> float:
+    """How often a connection lands a request in D at most, (1 + √(1 + 4 · D/W)) / 2."""
+    return (1 + sqrt(1 + 4 * mute_seconds / window_seconds)) / 2
 
 
 def leak_aim_bytes(pause: Paused) -> float:
-    """The promises of docs/throttling.md.
-
-    2 · max(F, C·s) · (2 + 2 · ln(min(t, 20) / 2) + max(0, t - 20) / 10) + F, with F of at least what came
-    between two looks before the pause.
-    """
-    case, seconds = pause.case, pause.seconds
-    surprise_bytes = max(ARRIVAL_MIN_BYTES, pause.rate_before * POLL_SECONDS)
-    arrival_bytes = max(surprise_bytes, case.connections * case.client.largest_request_bytes)
-    mutes = 2 + 2 * log(max(min(seconds, 20.0), 2.0) / 2) + max(0.0, seconds - 20) / 10
-    return 2 * arrival_bytes * mutes + surprise_bytes
+    """The promise of docs/throttling.md: S · (3 + (W + rounds · t) / D), with S = max(F, C·s)."""
+    arrival_bytes = max(ARRIVAL_MIN_BYTES, pause.case.connections * pause.case.client.largest_request_bytes)
+    rounds = rounds_in_a_mute(WINDOW_SECONDS) * pause.seconds / MUTE_SECONDS
+    return arrival_bytes * (3 + WINDOW_SECONDS / MUTE_SECONDS + rounds)
 
 
-def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_seconds: float) -> float:
-    """The leak of one broker in the formula of sizing: S · (15 + 2 · t/D)."""
-    return arrival_bytes * (15 + 2 * pause_seconds / mute_max_seconds)
+def leak_bound_bytes(
+    arrival_bytes: float, pause_seconds: float, mute_max_seconds: float, window_seconds: float
+) -> float:
+    """The leak of one broker in the formula of sizing: S · (15 + max(2, rounds) · t/D)."""
+    rounds = max(2.0, rounds_in_a_mute(window_seconds, mute_max_seconds))
+    return arrival_bytes * (15 + rounds * pause_seconds / mute_max_seconds)
 
 
 def held_bound_bytes(
@@ -52,5 +49,7 @@ def overshoot_bound_bytes(seen: Overshoot) -> float:
     if seen.fence:
         return held_bytes
     arrival_bytes = max(seen.arrival_min_bytes, seen.connections / seen.leaders * seen.request_bytes)
-    leak_bytes = leak_bound_bytes(arrival_bytes, seen.pause_seconds, seen.mute_max_seconds)
+    leak_bytes = leak_bound_bytes(
+        arrival_bytes, seen.pause_seconds, seen.mute_max_seconds, seen.window_seconds
+    )
     return held_bytes + seen.share * seen.leaders * leak_bytes

@@ -66,7 +66,7 @@ def draw_overshoots(overshoots: Sequence[Overshoot], path: Path) -> None:
 def _label(seen: Overshoot) -> str:
     """Zone in seconds of full speed, and what holds producers."""
     zone_seconds = seen.zone_bytes / seen.fill_rate if seen.fill_rate else 0.0
-    by = "fence" if seen.fence else f"W = {seen.window_seconds:g} s"
+    by = "fence" if seen.fence else "governor"
     return f"zone {zone_seconds:.1f} s, {by}" + ("" if seen.reached else ", not reached")
 
 

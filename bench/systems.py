@@ -168,12 +168,11 @@ def write_decision(file: Path, factor: Fraction, *, cluster_id: str) -> None:
     DecisionFile(file).write(document)
 
 
-STOCK, GOVERNOR, GOVERNOR_3 = "stock", "governor", "governor W=3"
+STOCK, GOVERNOR = "stock", "governor"
 FENCE, FENCE_3, PEER_NAME = "fence", "fence W=3", "peer"
 _SHORT_WINDOW = {"quota.window.num": "3"}
 _OWN: dict[str, dict[str, str]] = {
     GOVERNOR: {},
-    GOVERNOR_3: _SHORT_WINDOW,
     FENCE: FENCE_PROPERTIES,
     FENCE_3: FENCE_PROPERTIES | _SHORT_WINDOW,
 }
