@@ -14,7 +14,8 @@ from kquota.formats.sentences import refused_sentence, topic_sentence
 from kquota.formats.status import status_document
 from kquota.formats.topic_replay import REVOKED_AGAIN
 from kquota.guard.event_queue import EventQueue
-from kquota.guard.kafka_side import (
+from kquota.guard.folded import Folded
+from kquota.guard.kafka_state import (
     KafkaEvent,
     KafkaState,
     ReaderState,
@@ -22,7 +23,6 @@ from kquota.guard.kafka_side import (
     orders_to_read,
     take_portion,
 )
-from kquota.guard.report import Folded
 from kquota.guard.topic_state import FoldedRecord, TopicState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerWatch

@@ -27,8 +27,6 @@ from kquota.cli.local_state import (
     next_step,
 )
 from kquota.cli.output import fail, print_json
-from kquota.cli.topic_look import TopicLook
-from kquota.cli.watch import watch as run_watch
 from kquota.display.console import console_for_people
 from kquota.display.status_table import Order
 from kquota.display.status_view import Looks, first_view, status_view
@@ -75,6 +73,9 @@ def status(
     with look_at_cluster(settings) as look:
         complete = look.wait(timeout, broker_id if until_active else None)
         if watch and not as_json:
+            from kquota.cli.topic_look import TopicLook  # noqa: PLC0415 - kept out of the start without it
+            from kquota.cli.watch import watch as run_watch  # noqa: PLC0415
+
             run_watch(
                 look,
                 lambda: document_of(look, settings, broker_id),

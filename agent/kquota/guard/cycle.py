@@ -25,13 +25,14 @@ from kquota.guard.applied_verification import Verification
 from kquota.guard.broker_host import BrokerHost
 from kquota.guard.cycle_sentence import cycle_sentence
 from kquota.guard.enforcement import Enforcement, Grant
+from kquota.guard.folded import Folded
 from kquota.guard.inputs import ClusterNews, Moment
 from kquota.guard.lease import lease_of
 from kquota.guard.listed import ListedMemory
 from kquota.guard.orders import order_news
 from kquota.guard.own_record import own_record
 from kquota.guard.publication import DuplicateAgentDetector, PublicationSchedule, regular_interval_seconds
-from kquota.guard.report import CycleReport, Folded
+from kquota.guard.report import CycleReport
 from kquota.guard.topic_state import FoldedRecord, TopicState
 from kquota.kafka.topic_records import TopicEvent
 from kquota.policy.decide import PolicySettings, Situation, decide

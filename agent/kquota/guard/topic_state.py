@@ -15,7 +15,7 @@ from kquota.formats.record_verifier import RecordVerifier
 from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.sentences import excess_sentence
 from kquota.formats.topic_replay import TopicReplay
-from kquota.guard.report import Folded
+from kquota.guard.folded import Folded
 from kquota.kafka.topic_records import CaughtUp, TopicEvent, TopicRestarted
 from kquota.policy.events import Event, RefusedEvent
 from kquota.policy.view import FoldResult

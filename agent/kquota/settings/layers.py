@@ -6,12 +6,9 @@ import errno
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
-from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, EnvSettingsSource
-from pydantic_settings.exceptions import SettingsError as MalformedVariable
 
 from kquota.settings.model import Settings
 from kquota.settings.problems import Problem, SettingsError
@@ -132,34 +129,6 @@ def _no_yaml(path: Path, error: Exception) -> SettingsError:
     return SettingsError.of(where, f"is not usable YAML: {what}", "YAML")
 
 
-class _EnvironmentSource(EnvSettingsSource):
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        super().__init__(
-            cast("type[BaseSettings]", Settings),  # it asks the model for its fields alone
-            env_prefix=ENV_PREFIX,
-            env_nested_delimiter=_DELIMITER,
-            env_parse_none_str="null",
-        )
-
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {name.lower(): None if text == "null" else text for name, text in self._environ.items()}
-
-    def explode_env_vars(
-        self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]
-    ) -> dict[str, Any]:
-        if field_name not in ("kafka", "kafka_secrets"):
-            return super().explode_env_vars(field_name, field, env_vars)
-        # Names of variables can't hold dots and librdkafka's hold no underscores. The values stay text: a
-        # password such as 1e5 is no number.
-        prefix = f"{ENV_PREFIX}{field_name}{_DELIMITER}".lower()
-        return {
-            name.removeprefix(prefix).replace("_", "."): text
-            for name, text in env_vars.items()
-            if name.startswith(prefix)
-        }
-
-
 class EnvironmentLayer:
     """The values of the variables ``KQUOTA_A__B``."""
 
@@ -181,8 +150,16 @@ class EnvironmentLayer:
             for name in self.variables
             if name.removeprefix(ENV_PREFIX).split(_DELIMITER)[0] not in known
         ]
+        self.document = self._document() if self.variables else {}
+
+    def _document(self) -> dict[str, Any]:
+        # pydantic-settings takes a tenth of the start of a command, and few are given a variable.
+        from pydantic_settings.exceptions import SettingsError as MalformedVariable  # noqa: PLC0415
+
+        from kquota.settings.environment_source import EnvironmentSource  # noqa: PLC0415
+
         try:
-            self.document: dict[str, Any] = _EnvironmentSource(self.variables)()
+            return EnvironmentSource(self.variables, ENV_PREFIX, _DELIMITER)()
         except MalformedVariable as error:
             key = str(error).split('"')[1] if '"' in str(error) else ""
             wrong = "is set in the environment to something that is no JSON"

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kquota.formats.records import TopicRecord
 from kquota.guard.event_queue import EventQueue, readable
-from kquota.guard.kafka_side import KafkaEvent, hand_over, take_portion
+from kquota.guard.kafka_state import KafkaEvent, hand_over, take_portion
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import Kind

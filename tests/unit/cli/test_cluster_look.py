@@ -15,7 +15,7 @@ from kquota.cli import cluster_look
 from kquota.cli.cluster_look import ClusterLook
 from kquota.formats.record_verifier import ReplayGuard
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.guard import kafka_side
+from kquota.guard import kafka_state
 from kquota.kafka.brokers import BrokerList
 from kquota.kafka.topic_records import CaughtUp, ReaderEvent, TopicRestarted
 from kquota.policy.timestamps import format_utc
@@ -152,7 +152,7 @@ def test_a_topic_is_explained_by_the_same_look_as_the_cluster(
 def test_a_look_ends_whatever_comes_and_leaves_the_rest_to_the_next(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_side, "MAX_EVENTS_A_CYCLE", 10)
+    monkeypatch.setattr(kafka_state, "MAX_EVENTS_A_CYCLE", 10)
     monkeypatch.setattr(cluster_look, "_TAKE_SECONDS", 0.0)
     states = [shown.after(*(usage(50) for _ in range(25)), CaughtUp(25)), shown.after(), shown.after()]
     assert states == ["PAUSE", "PAUSE", "OPEN"], "it is known once all is read"

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.guard.kafka_side import KafkaState, ReaderState
+from kquota.guard.kafka_state import KafkaState, ReaderState
 from kquota.journal.journal import MessageId
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
 from kquota.kafka.client import ErrorWatch

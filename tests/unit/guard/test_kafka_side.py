@@ -9,7 +9,8 @@ import pytest
 
 from kquota.formats.records import TopicKind, TopicRecord
 from kquota.guard.event_queue import MAX_HELD_BYTES, EventQueue, readable
-from kquota.guard.kafka_side import MAX_BYTES_A_CYCLE, KafkaEvent, KafkaSide, hand_over, take_portion
+from kquota.guard.kafka_side import KafkaSide
+from kquota.guard.kafka_state import MAX_BYTES_A_CYCLE, KafkaEvent, hand_over, take_portion
 from kquota.kafka import reader as reading
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.followed_topic import ReadTopic

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.guard.kafka_side import KafkaState, ReaderState
+from kquota.guard.kafka_state import KafkaState, ReaderState
 from kquota.journal.journal import MessageId
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.topic_records import (

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kquota.guard.folded import Folded
 from kquota.guard.orders import OrderNews, order_news
-from kquota.guard.report import Folded
 from kquota.history.history import TURN_SECONDS, WRITTEN_SECONDS, HistoryRecorder, OrderTurns
 from kquota.policy.events import HoldEvent
 from tests.unit.guard.cycles import START, Bench, arrival, moment, order

@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kquota.disks.observation import Failure
 from kquota.formats.signature_headers import SigningMode
-from kquota.guard.report import CycleReport, Folded
+from kquota.guard.folded import Folded
+from kquota.guard.report import CycleReport
 from kquota.kafka.errors import Kind
 from kquota.policy.decision import (
     Covered,

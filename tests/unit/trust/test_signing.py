@@ -13,9 +13,10 @@ from cryptography import x509
 from kquota.formats.record_verifier import RecordVerifier, ReplayGuard, Signed
 from kquota.formats.records import TopicKind, TopicRecord
 from kquota.formats.signature_headers import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
-from kquota.guard import kafka_side
+from kquota.guard import kafka_state
 from kquota.guard.cycle_messages import REFUSED_SECONDS, CycleMessages
-from kquota.guard.kafka_side import KafkaSide, KafkaState, ReaderState
+from kquota.guard.kafka_side import KafkaSide
+from kquota.guard.kafka_state import KafkaState, ReaderState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList
 from kquota.kafka.config import ClientProperties
@@ -327,7 +328,7 @@ def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones
         return has_issued(issuer, certificate)
 
     monkeypatch.setattr(authorities, "has_issued", counted)
-    monkeypatch.setattr(kafka_side, "MAX_NEW_CERTIFICATES_A_CYCLE", 10)
+    monkeypatch.setattr(kafka_state, "MAX_NEW_CERTIFICATES_A_CYCLE", 10)
     settings, admits = configured(authority, "kquota://*/agent/7"), verifier(authority)
     record_signer, now = record_signer_of(settings, at=NOW.timestamp()), NOW
 
