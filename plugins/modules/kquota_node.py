@@ -139,6 +139,22 @@ properties:
   description: The properties of kquota, and those that kquota has to know.
   type: dict
   returned: always
+node_id:
+  description: The node's id; empty without one.
+  type: str
+  returned: always
+rack:
+  description: The broker's rack; empty without one.
+  type: str
+  returned: always
+votes:
+  description: Whether the node is a controller.
+  type: bool
+  returned: always
+allows_everyone:
+  description: Whether clients may use what no ACL names.
+  type: bool
+  returned: always
 log_dirs:
   description: The log dirs in their order.
   type: list
@@ -252,12 +268,8 @@ PLUG_IN = {
     "as_broker": {"type": "list", "elements": "str", "default": []},
 }
 NAMED = (
-    "allow.everyone.if.no.acl.found",
     "authorizer.class.name",
-    "broker.id",
-    "broker.rack",
     "client.quota.callback.class",
-    "node.id",
     "process.roles",
     "remote.log.storage.system.enable",
 )
@@ -358,6 +370,10 @@ def look_at_properties(text: str, leaves_out_block: bool) -> dict[str, Any]:
     dirs = found.get("log.dirs", found.get("log.dir", "/tmp/kafka-logs"))
     return {
         "properties": {key: found[key] for key in found if key in NAMED or key.startswith("kquota.")},
+        "node_id": found.get("node.id", found.get("broker.id", "")),
+        "rack": found.get("broker.rack", ""),
+        "votes": "controller" in map(str.strip, found.get("process.roles", "broker").split(",")),
+        "allows_everyone": found.get("allow.everyone.if.no.acl.found", "").lower() == "true",
         # As Kafka splits a list, whose pattern takes only the blanks of ASCII away.
         "log_dirs": list(dict.fromkeys(filter(None, re.split(r"\s*,\s*", dirs, flags=re.ASCII)))),
         "listeners": [
@@ -438,8 +454,7 @@ def _unquoted(value: str) -> str:
 
 def node_problems(found: dict[str, Any], file: str, host: str, listener: str) -> list[str]:
     """Return what is wrong with the node id and the listeners of a configuration."""
-    properties, listeners = found["properties"], found["listeners"]
-    node_id = properties.get("node.id", properties.get("broker.id", ""))
+    node_id, listeners = found["node_id"], found["listeners"]
     if re.fullmatch("[0-9]+", node_id) and (not listener or listener.upper() in listeners):
         return []
     return [

@@ -16,7 +16,8 @@ from tests.unit.repository.tree import REPOSITORY
 PROGRAMS = REPOSITORY / ".venv-fleet/bin"
 # A node, as far as the plug-in's preflight reads it.
 NODE: dict[str, Any] = {
-    "properties": {"node.id": "7"},
+    "properties": {},
+    "node_id": "7",
     "ends_in_continuation": False,
     "unit": {"load_state": "loaded", "kafka_units": []},
     "problems": [],

@@ -73,7 +73,7 @@ def acls(folder: Path, variables: dict[str, object], brokers: list[str], *limit:
     """Add the ACLs of the example inventory for these brokers; return the principals."""
     (folder / "asked").unlink(missing_ok=True)
     tasks: list[dict[str, Any]] = [
-        {"ansible.builtin.set_fact": {"kquota_node_id": "{{ inventory_hostname[5:] }}"}},
+        {"ansible.builtin.set_fact": {"kquota_callback_node": {"node_id": "{{ inventory_hostname[5:] }}"}}},
         {
             "ansible.builtin.include_role": {
                 "name": "kquota_topic",
@@ -116,7 +116,11 @@ def test_the_certificate_of_an_agent_has_the_name_that_has_the_acls(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
     inventory = yaml.safe_load((REPOSITORY / "inventories/tls/group_vars/all.yml").read_text("utf-8"))
-    given = {**variables, "kquota_tls_subject": inventory["kquota_tls_subject"], "kquota_node_id": "12"}
+    given = {
+        **variables,
+        "kquota_tls_subject": inventory["kquota_tls_subject"],
+        "kquota_callback_node": {"node_id": "12"},
+    }
     run_tasks(tmp_path, ISSUE, given)
     assert certificate(tmp_path).subject.rfc4514_string() == "CN=kquota-agent-12,O=kquota"
     assert run_tasks(tmp_path, ISSUE, given) == 0

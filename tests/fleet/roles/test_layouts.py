@@ -50,7 +50,7 @@ def rendered(folder: Path) -> dict[str, dict[str, Any]]:
         "wanted": WANTED,
         "vault_kquota_ca_passphrase": "secret",
         "kquota_callback_unit": look_at_unit("LoadState=loaded", [], None, 0, b""),
-        "kquota_callback_original_properties": {"node.id": "1"},
+        "kquota_callback_original_properties": {},
         "kquota_topic_host": "{{ inventory_hostname }}",
     }
     run_play(folder, tasks, variables, inventory=str(INVENTORY))

@@ -67,8 +67,7 @@ class Hosts:
             "tasks"
         ]
         read = tasks[0]["block"][0]
-        ids = {"ansible.builtin.set_fact": {"kquota_node_id": "{{ kquota_callback_node_id }}"}}
-        return run_play(self.folder, [read, ids, *ROLE], given, *options, inventory=str(self.inventory))
+        return run_play(self.folder, [read, *ROLE], given, *options, inventory=str(self.inventory))
 
     def play(self, name: str, **given: object) -> str:
         playbook = REPOSITORY / f"playbooks/{name}.yml"
@@ -133,7 +132,7 @@ def test_a_node_id_that_is_no_number_gets_nothing_signed(by: str, hosts: Hosts) 
 @pytest.mark.parametrize("value", ["1\n", "1,URI:kquota://*/operator/evil"])
 def test_the_preflight_refuses_a_node_id_that_is_no_number(value: str, tmp_path: Path) -> None:
     given = {
-        "kquota_callback_node": {**NODE, "properties": {"node.id": value}},
+        "kquota_callback_node": {**NODE, "node_id": value},
         "kquota_callback_agent_principals": ["User:agent"],
         "kquota_callback_broker_principals": ["User:broker"],
     }

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import (
     AclBinding,
@@ -30,15 +29,9 @@ from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
 from tests.fleet.roles.test_relief_rights import BOSS, boss, variables
 from tests.integration.spine.fleet import HISTORY_TOPIC, ORDERS_TOPIC, USAGE_TOPIC
 from tests.integration.waiting import eventually
-from tests.unit.repository.tree import REPOSITORY
 
 APP = "app"
 AGENT = principal_of(agent_name(1))
-(READ_PROPERTY,) = (
-    task
-    for task in yaml.safe_load((REPOSITORY / "playbooks/tasks/preflight.yml").read_text("utf-8"))
-    if "kquota_node_id" in task.get("ansible.builtin.set_fact", {})
-)
 OURS = {
     ("TOPIC", USAGE_TOPIC),
     ("TOPIC", HISTORY_TOPIC),
@@ -89,7 +82,7 @@ class Rollout:
         (folder / "hosts.yml").write_text(json.dumps(groups))
 
     def run(self, *parts: str, **given: object) -> str:
-        tasks = [entry("kquota_callback", "facts_properties"), READ_PROPERTY]
+        tasks = [entry("kquota_callback", "facts_properties")]
         tasks += [entry("kquota_topic", part) for part in parts]
         tools = {"kquota_tools_host": "broker"}
         inventory = str(self.folder / "hosts.yml")

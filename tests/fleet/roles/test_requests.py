@@ -80,7 +80,10 @@ class Site:
     def run(self, hosts: Mapping[str, str], **more: object) -> str:
         """Run the role for hosts with the ids of their brokers; return Ansible's output."""
         found = {
-            name: {"kquota_tls_directory": str(self.folder / name / "tls"), "kquota_node_id": node_id}
+            name: {
+                "kquota_tls_directory": str(self.folder / name / "tls"),
+                "kquota_callback_node": {"node_id": node_id},
+            }
             for name, node_id in hosts.items()
         }
         local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}

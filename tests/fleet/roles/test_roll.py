@@ -75,8 +75,7 @@ class Cluster:
             file.chmod(0o755)
         hosts = {
             name: {
-                "kquota_callback_node_id": IDS[name],
-                "kquota_callback_original_properties": {"broker.rack": rack, "process.roles": roles},
+                "kquota_callback_node": {"node_id": IDS[name], "rack": rack, "votes": "controller" in roles},
                 "due": due,
             }
             for name, (rack, roles, due) in NODES.items()

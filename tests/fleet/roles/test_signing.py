@@ -27,7 +27,7 @@ def test_the_agent_s_certificate_signs_for_its_own_broker_alone(
     tls = tmp_path / "etc/tls"
     files = SigningFiles(tls / "current/agent.pem", tls / "current/agent.key", tls / "signers.pem")
 
-    run_tasks(tmp_path, ISSUE, {**variables, "kquota_node_id": "12"})
+    run_tasks(tmp_path, ISSUE, {**variables, "kquota_callback_node": {"node_id": "12"}})
     verify(tmp_path)
     signer = FileSigner(files, broker_id=12)
     assert signer.doubt(datetime.now(UTC)) is None
@@ -40,17 +40,17 @@ def test_the_agent_s_certificate_signs_for_its_own_broker_alone(
         FileSigner(files, broker_id=1)
 
     first = certificate(tmp_path)
-    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_node_id": "12"}) == 0
+    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_callback_node": {"node_id": "12"}}) == 0
     assert certificate(tmp_path) == first
     # The id of another broker, of which this one's is the beginning.
-    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_node_id": "1"}) > 0
+    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_callback_node": {"node_id": "1"}}) > 0
     assert FileSigner(files, broker_id=1).names == ("kquota://*/agent/1",)
 
 
 def test_a_certificate_of_a_former_version_is_replaced_by_one_that_names_the_broker(
     tmp_path: Path, variables: dict[str, object], issued: object
 ) -> None:
-    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_node_id": "3"}) > 0
+    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_callback_node": {"node_id": "3"}}) > 0
     assert certificate(tmp_path) != issued
     tls = tmp_path / "etc/tls"
     FileSigner(SigningFiles(tls / "current/agent.pem", tls / "current/agent.key", tls / "signers.pem"), 3)
@@ -64,13 +64,22 @@ def test_a_further_authority_of_signatures_counts_and_no_other(
     other = tmp_path / "other"
     other.mkdir()
     run_tasks(
-        other, ISSUE, {**elsewhere, "kquota_tls_directory": str(other / "etc/tls"), "kquota_node_id": "1"}
+        other,
+        ISSUE,
+        {
+            **elsewhere,
+            "kquota_tls_directory": str(other / "etc/tls"),
+            "kquota_callback_node": {"node_id": "1"},
+        },
     )
     stranger = certificate(other).public_bytes(Encoding.DER)
-    run_tasks(tmp_path, ISSUE, {**variables, "kquota_node_id": "2"})
+    run_tasks(tmp_path, ISSUE, {**variables, "kquota_callback_node": {"node_id": "2"}})
     signers = tmp_path / "etc/tls/signers.pem"
     assert AuthorityFile(signers).certificate(stranger) is None
-    given = {"kquota_tls_signer_files": [str(tmp_path / "elsewhere/issuer.pem")], "kquota_node_id": "2"}
+    given = {
+        "kquota_tls_signer_files": [str(tmp_path / "elsewhere/issuer.pem")],
+        "kquota_callback_node": {"node_id": "2"},
+    }
     run_tasks(tmp_path, ISSUE, {**variables, **given})
     assert AuthorityFile(signers).certificate(stranger) is not None
 

@@ -23,7 +23,7 @@ HOSTS = {"kafka-1": 1, "kafka-2": 2}
 def step(folder: Path, *options: str, **more: object) -> None:
     """Run the role for both hosts, as the rollout does."""
     found = {
-        name: {"kquota_tls_directory": str(folder / name), "kquota_node_id": broker_id}
+        name: {"kquota_tls_directory": str(folder / name), "kquota_callback_node": {"node_id": broker_id}}
         for name, broker_id in HOSTS.items()
     }
     local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}

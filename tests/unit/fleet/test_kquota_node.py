@@ -91,7 +91,8 @@ def test_a_text_is_parsed_as_the_agent_parses_it(text: str) -> None:
 def test_only_what_kquota_has_to_know_leaves_the_host() -> None:
     text = "node.id: 7\nssl.key.password=hunter2\nlog.dirs=/a\nkquota.own=1\nauthorizer.class.name x.Own\n"
     found = look_at_properties(text, True)
-    assert found["properties"] == {"node.id": "7", "kquota.own": "1", "authorizer.class.name": "x.Own"}
+    assert found["properties"] == {"kquota.own": "1", "authorizer.class.name": "x.Own"}
+    assert found["node_id"] == "7"
     assert "hunter2" not in str(found)
 
 
@@ -100,7 +101,7 @@ def test_blanks_are_those_of_java_and_half_a_character_is_replaced() -> None:
         "log.dirs \\\n /data/1,, \\\n /data/2\\u00a0,/data/1 \\u001f\nnode.id=\\ud83d", True
     )
     assert found["log_dirs"] == ["/data/1", "/data/2\u00a0"]
-    assert found["properties"]["node.id"] == "?"
+    assert found["node_id"] == "?"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,24 @@ def test_log_dirs_and_listeners_have_the_defaults_of_kafka(
     assert (found["log_dirs"], found["listeners"]) == (dirs, listeners)
 
 
+@pytest.mark.parametrize(
+    ("text", "node_id", "rack", "votes", "allows_everyone"),
+    [
+        ("", "", "", False, False),
+        ("broker.id=3\nbroker.rack=a b", "3", "a b", False, False),
+        ("broker.id=3\nnode.id=4\nprocess.roles=broker, controller", "4", "", True, False),
+        ("node.id=5\nprocess.roles=controller\nallow.everyone.if.no.acl.found=TRUE", "5", "", True, True),
+        ("node.id=5\nprocess.roles=broker\nallow.everyone.if.no.acl.found=yes", "5", "", False, False),
+    ],
+)
+def test_the_place_of_the_node_in_the_cluster_is_read(
+    text: str, node_id: str, rack: str, votes: bool, allows_everyone: bool
+) -> None:
+    found = look_at_properties(text, True)
+    assert (found["node_id"], found["rack"]) == (node_id, rack)
+    assert (found["votes"], found["allows_everyone"]) == (votes, allows_everyone)
+
+
 @pytest.mark.parametrize("ending", ["", "\n"])
 @pytest.mark.parametrize(
     ("text", "continues"), [("a=\\", True), ("a=\\\\", False), ("# a\\", False), ("", False)]
@@ -129,7 +148,7 @@ def test_a_file_that_ends_in_a_continued_line_is_found(text: str, ending: str, c
 def test_the_block_is_left_out_but_for_the_class_that_the_node_loads() -> None:
     text = f"node.id=1\nclient.quota.callback.class=x.Own\n{BLOCK}"
     of_role, of_owner = look_at_properties(text, True), look_at_properties(text, False)
-    assert of_role["properties"] == {"node.id": "1", "client.quota.callback.class": "x.Own"}
+    assert of_role["properties"] == {"client.quota.callback.class": "x.Own"}
     assert of_owner["properties"]["kquota.decision.file"] == "/run/kquota/decision.json"
     assert of_role["callback_class"] == of_owner["callback_class"] == "org.kquota.CallbackWithoutMetrics"
     assert callback_class("# client.quota.callback.class=org.kquota.CallbackWithoutMetrics\n") == ""
