@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,8 @@ DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port"
 SYSTEMCTL = """for unit; do :; done
 case "$*" in
     show*)
-        echo LoadState=loaded; echo ActiveState=active; echo MainPID=0
-        [ -e "$RESTARTED/$unit" ] || echo "Running KQUOTA_BROKER_CONFIGURATION=0f" ;;
+        echo LoadState=loaded; echo ActiveState=active
+        [ -e "$RESTARTED/$unit" ] || echo "MainPID=$RUNNING" ;;
     restart*) touch "$RESTARTED/$unit" ;;
 esac"""
 VOTERS = "\n".join(f"{node} AAAA 100 0 1000 1000 {role}" for node, role in ((3, "Leader"), (8, "Follower")))
@@ -50,7 +52,17 @@ def asked(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def play(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def running() -> Iterator[str]:
+    """The id of a process that was started with the plug-in."""
+    sleep = shutil.which("sleep")
+    assert sleep
+    with subprocess.Popen([sleep, "600"], env={"KQUOTA_BROKER_CONFIGURATION": "0f"}) as process:
+        yield str(process.pid)
+        process.kill()
+
+
+@pytest.fixture
+def play(tmp_path: Path, asked: Path, running: str, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Runs a playbook for three brokers."""
     program(tmp_path / "systemctl", SYSTEMCTL)
     hosts: dict[str, dict[str, object]] = {}
@@ -72,6 +84,7 @@ def play(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
     inventory.write_text(json.dumps(groups))
     monkeypatch.setenv("RESTARTED", str(tmp_path))
+    monkeypatch.setenv("RUNNING", running)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     def run(name: str, **given: object) -> str:
