@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -12,6 +13,7 @@ from kquota.formats.sentences import (
     reason_sentence,
     refused_sentence,
     undetermined_sentence,
+    what_ends_it,
 )
 from kquota.policy.decision import Cause, Reason, Undetermined, UndeterminedCause
 from kquota.policy.events import Refusal, RefusedEvent
@@ -138,3 +140,23 @@ def test_an_invalid_limit_is_named() -> None:
 def test_how_far_a_clock_is_behind_need_not_be_known() -> None:
     unknown = Undetermined(3, UndeterminedCause.CLOCK)
     assert undetermined_sentence(unknown) == say("unknown-clock", broker=3, seconds="some")
+
+
+MENDED = {
+    UndeterminedCause.CLOCK: "ends-clock",
+    UndeterminedCause.FUTURE: "ends-clock",
+    UndeterminedCause.FAILED: "ends-failed",
+    UndeterminedCause.INVALID_LIMIT: "ends-invalid-limit",
+    UndeterminedCause.REVOKED: "ends-revoked",
+}
+
+
+@pytest.mark.parametrize("cause", UndeterminedCause)
+def test_a_fallback_ends_when_its_cause_is_mended(cause: UndeterminedCause) -> None:
+    others = Undetermined(3, UndeterminedCause.CLOCK)
+    fallback = replace(decided(CALM, STALE), undetermined=(Undetermined(2, cause), others))
+    if cause is UndeterminedCause.TOPIC_REFUSED:
+        expected = say("ends-topic-refused")
+    else:
+        expected = say(MENDED.get(cause, "ends-stale"), broker=2)
+    assert what_ends_it(fallback, [], Fraction(1, 10)) == expected

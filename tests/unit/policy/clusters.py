@@ -89,6 +89,10 @@ complete_topics = st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map
 lists_of_topics = st.none() | complete_topics | complete_topics | st.just((["x"], False))
 oddities = st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"])
 
+oddities_of_metadata = st.sampled_from(
+    [{}, {"Latched": "HARD"}, {"Status": "failed"}, {"Status": "offline", "Latched": "HARD"}]
+)
+
 
 @st.composite
 def volumes(draw: st.DrawFn, name: str) -> Message:
@@ -112,7 +116,7 @@ def volumes(draw: st.DrawFn, name: str) -> Message:
     elif odd == "latched":
         fields["Latched"] = "HARD"
     elif odd == "metadata":
-        fields["Role"] = "metadata"
+        fields |= {"Role": "metadata", **draw(oddities_of_metadata)}
     elif odd in ("offline", "failed"):
         fields["Status"] = odd
         if odd == "failed" and draw(booleans):
@@ -180,6 +184,9 @@ all_orders = orders()
 memberships = st.frozensets(st.sampled_from(BROKERS), min_size=1)
 deciders = st.sampled_from((None, *BROKERS))
 own_looks = st.none() | messages(0.0)
+fresh_messages = messages(1.0)
+# A pause for want of data hides the volumes.
+mostly_open = st.sampled_from(["open", "open", "open", "pause"])
 
 
 @st.composite
@@ -194,6 +201,13 @@ def cases(draw: st.DrawFn) -> Case:
     self_id = draw(deciders)
     own = draw(own_looks) if self_id is not None else None
     return Case(records, active, joining, self_id, own, draw(fallbacks), NOW)
+
+
+@st.composite
+def cases_of_one_broker(draw: st.DrawFn) -> Case:
+    """A broker that has just reported up to three volumes, in a cluster without orders."""
+    records = [("1", draw(fresh_messages))]
+    return Case(records, frozenset({1}), frozenset(), 1, draw(own_looks), draw(mostly_open), NOW)
 
 
 def decide_case(case: Case, scope: Scope = Scope.CLUSTER, topic: str | None = None) -> Decision:

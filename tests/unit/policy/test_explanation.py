@@ -95,26 +95,6 @@ def test_a_fallback_ends_when_the_broker_reports_or_is_decommissioned() -> None:
     assert end == say("ends-stale", broker=7)
 
 
-@pytest.mark.parametrize(
-    ("changes", "end"),
-    [
-        ({"SnapshotAt": format_utc(NOW + timedelta(minutes=5))}, "clock"),
-        ({"SoftLimit": {"type": "Unheard", "level": 1}}, "invalid-limit"),
-        (
-            {
-                "Volumes": [
-                    {"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": 1, "Status": "failed"}
-                ]
-            },
-            "failed",
-        ),
-        ({"SnapshotAt": format_utc(NOW - timedelta(minutes=5))}, "stale"),
-    ],
-)
-def test_a_fallback_names_what_would_mend_its_cause(changes: dict[str, object], end: str) -> None:
-    assert explained(50, changes=changes)[1] == say(f"ends-{end}", broker=1)
-
-
 @pytest.mark.parametrize("cause", [UndeterminedCause.TOPIC_REFUSED, UndeterminedCause.NOT_READ])
 def test_a_fallback_for_the_whole_cluster_too(cause: UndeterminedCause) -> None:
     assert explained(50, causes=(cause,))[1] == say(f"ends-{cause}")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
 from kquota.policy.decide import Situation
 from tests.unit.policy.situations import (
-    GB,
     OPEN,
     PAUSE,
     Record,
@@ -17,7 +15,6 @@ from tests.unit.policy.situations import (
     causes,
     decided,
     free,
-    limit,
     own_look,
     reasons,
     throttle,
@@ -43,14 +40,6 @@ def test_between_soft_and_hard_producers_keep_what_is_left_of_the_way(
     assert verdict(decided(("1", usage(free(gigabytes))))) == expected
 
 
-@pytest.mark.accepts("A6")
-def test_each_volume_is_judged_by_itself_and_not_the_broker_as_a_whole() -> None:
-    record = usage(free(1), free(99, "/dev/sdb1"))
-    decision = decided(("1", record))
-    assert verdict(decision) == PAUSE
-    assert reasons(decision) == [(1, "/dev/sda1", "hard")]
-
-
 @pytest.mark.accepts("A8")
 def test_the_fullest_volume_decides_and_all_over_soft_are_named_worst_first() -> None:
     decision = decided(("1", usage(free(18))), ("2", usage(free(13, "/dev/a"), free(16, "/dev/b"))))
@@ -67,58 +56,11 @@ def test_one_volume_over_hard_pauses_every_broker_those_with_empty_disks_too(sel
     assert reasons(decision) == [(3, "/dev/sdb1", "hard")]
 
 
-@pytest.mark.accepts("A24")
-def test_brokers_with_limits_of_their_own_work_together() -> None:
-    percent: dict[str, Any] = {
-        "SoftLimit": limit("MinFreePercentage", 50),
-        "HardLimit": limit("MinFreeBytes", 10 * GB),
-    }
-    decision = decided(("1", usage(free(45))), ("2", usage(free(40), **percent)))
-    assert verdict(decision) == throttle("0.75")
-    assert reasons(decision) == [(2, "/dev/sda1", "soft")]
-
-
-@pytest.mark.accepts("A25")
-def test_a_volume_is_judged_by_its_own_limits() -> None:
-    override: dict[str, Any] = {"HardLimit": limit("MinFreeBytes", 15 * GB)}
-    assert verdict(decided(("1", usage(free(15))))) == throttle("0.5")
-    assert verdict(decided(("1", usage(free(15, **override))))) == PAUSE
-
-
-@pytest.mark.accepts("A29")
-@pytest.mark.parametrize(("gigabytes", "expected"), [("10.1", OPEN), ("10", PAUSE)])
-def test_mixed_types_without_a_zone_go_from_open_to_pause(
-    gigabytes: str, expected: tuple[str, Fraction]
-) -> None:
-    record = usage(free(gigabytes), SoftLimit=limit("MinFreePercentage", 5))
-    decision = decided(("1", record))
-    assert (verdict(decision), causes(decision)) == (expected, [])
-
-
 @pytest.mark.accepts("A30")
 def test_a_latched_volume_counts_as_over_hard_for_every_reader() -> None:
     decision = decided(("1", usage(free(15, Latched="HARD"))), ("2", usage(free(99))), self_id=2)
     assert verdict(decision) == PAUSE
     assert reasons(decision) == [(1, "/dev/sda1", "latched")]
-
-
-@pytest.mark.accepts("A28")
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"Status": "offline"}, OPEN),
-        ({"Status": "offline", "Latched": "HARD"}, OPEN),  # offline outranks the latch
-        ({"Role": "metadata"}, OPEN),
-        ({"Role": "metadata", "Latched": "HARD"}, OPEN),
-        ({"Role": "metadata", "Status": "failed"}, OPEN),
-        ({"Status": "ok"}, PAUSE),
-    ],
-)
-def test_a_volume_that_is_offline_or_holds_only_metadata_has_no_vote(
-    fields: dict[str, Any], expected: tuple[str, Fraction]
-) -> None:
-    decision = decided(("1", usage(free(5, **fields), free(50, "/dev/sdb1"))))
-    assert (verdict(decision), causes(decision)) == (expected, [])
 
 
 @pytest.mark.accepts("A26", "A28", "F13")
@@ -151,11 +93,6 @@ def test_of_two_agents_of_a_broker_that_is_away_both_count_with_what_they_had_la
     for order in (records, [records[1], records[0], records[2]]):
         assert verdict(decided(*order, active=[2])) == PAUSE
         assert verdict(decided(*order, active=[1, 2])) == OPEN, "it runs on without it"
-
-
-@pytest.mark.accepts("A28")
-def test_without_a_voting_volume_there_is_nothing_to_hold_back_for() -> None:
-    assert verdict(decided(("1", usage(free(5, Status="offline"))))) == OPEN
 
 
 @pytest.mark.accepts("A28", "A18")
@@ -205,14 +142,6 @@ def test_a_brokers_fresh_look_at_its_own_disks_may_only_tighten(
     decision = decided(("1", usage(recorded)), self_id=1, own=own_look(seen))
     assert verdict(decision) == expected
     assert decision.reasons[0].cause.value == cause
-
-
-@pytest.mark.accepts("A10", "A28")
-def test_a_volume_of_ones_own_that_has_just_failed_makes_this_broker_undetermined_to_itself() -> None:
-    own = own_look(free(50, Status="failed"))
-    assert causes(decided(("1", usage(free(50))), self_id=1, own=own)) == [(1, "failed")]
-    stale = decided(("1", usage(free(50), age_seconds=61)), self_id=1, own=own)
-    assert causes(stale) == [(1, "stale")]
 
 
 def test_an_own_look_needs_to_know_whose_it_is() -> None:

@@ -23,6 +23,7 @@ from tests.unit.policy.clusters import (
     MALFORMED,
     bounded,
     cases,
+    cases_of_one_broker,
     decide_case,
     decide_view,
     messages,
@@ -43,6 +44,16 @@ def test_the_decision_is_that_of_an_independent_policy(case: Case) -> None:
     assert (decision.state.value, decision.headroom) == (oracle.state, oracle.headroom)
     assert {(entry.broker_id, entry.cause.value) for entry in decision.undetermined} == oracle.undetermined
     assert (decision.hold is not None) is oracle.held
+
+
+@pytest.mark.accepts("A6", "A18", "A24", "A25", "A28", "A29", "A30")
+@given(case=cases_of_one_broker())
+@bounded(500)
+def test_of_one_broker_that_reports_each_volume_decides_as_the_independent_policy_says(case: Case) -> None:
+    """In a cluster of several, another broker that is full or silent hides most of what a volume does."""
+    decision, oracle = decide_case(case), expected(case)
+    assert (decision.state.value, decision.headroom) == (oracle.state, oracle.headroom)
+    assert {(entry.broker_id, entry.cause.value) for entry in decision.undetermined} == oracle.undetermined
 
 
 @given(case=cases())
