@@ -19,7 +19,7 @@ from kquota.formats.signature_headers import (
     Authorities,
     SignatureHeaders,
     SigningMode,
-    read_claim,
+    read_signature_headers,
     signed_bytes,
     writer_of,
 )
@@ -194,12 +194,12 @@ class RecordVerifier:
         """
         if isinstance(read_event(record.key, None, topic=record.topic), IgnoredEvent | WrongTopicEvent):
             return None
-        claim = read_claim(record.headers)
-        if claim is Refusal.UNSIGNED and self.mode is SigningMode.ACCEPT:
+        headers = read_signature_headers(record.headers)
+        if headers is Refusal.UNSIGNED and self.mode is SigningMode.ACCEPT:
             return None
-        if isinstance(claim, Refusal):
-            return claim
-        certificate = self.authorities.certificate(claim.certificate)
+        if isinstance(headers, Refusal):
+            return headers
+        certificate = self.authorities.certificate(headers.certificate)
         if certificate is None:
             return Refusal.UNKNOWN_AUTHORITY
         if certificate.fingerprint in self.authorities.revoked():
@@ -211,10 +211,10 @@ class RecordVerifier:
         if writer is None:
             return Refusal.NOT_FOR_KEY
         place = cluster_id, self._topic, record.partition
-        message = signed_bytes(*place, key, value, claim.counter, claim.certificate)
-        if not certificate.verifies(claim.signature, message):
+        message = signed_bytes(*place, key, value, headers.counter, headers.certificate)
+        if not certificate.verifies(headers.signature, message):
             return Refusal.WRONG_SIGNATURE
-        signed = Signed(writer, claim.counter, certificate.fingerprint)
+        signed = Signed(writer, headers.counter, certificate.fingerprint)
         return _untimely(signed, record.appended_ms, now) or signed
 
     def in_turn(
@@ -259,15 +259,15 @@ def claimed(records: Sequence[TopicRecord], counters: ReplayGuard) -> list[Claim
     highest: dict[bytes, int] = {}
     found = []
     for record in records:
-        claim, key = read_claim(record.headers), record.key or b""
-        if not isinstance(claim, SignatureHeaders):
+        headers, key = read_signature_headers(record.headers), record.key or b""
+        if not isinstance(headers, SignatureHeaders):
             found.append(Claimed(None, is_highest=True))
             continue
         before = highest.get(key)
         if before is None:
             before = counters.highest_read(key)
-        found.append(Claimed(claim.certificate, is_highest=claim.counter > before))
-        highest[key] = max(claim.counter, before)
+        found.append(Claimed(headers.certificate, is_highest=headers.counter > before))
+        highest[key] = max(headers.counter, before)
     return found
 
 

@@ -129,8 +129,8 @@ def signed_bytes(
     return head + numbers + (b"\0" if value is None else b"\1" + value)
 
 
-def read_claim(headers: RecordHeaders) -> SignatureHeaders | Refusal:
-    """Return the claim of a record's headers; UNSIGNED where it has none of ours."""
+def read_signature_headers(headers: RecordHeaders) -> SignatureHeaders | Refusal:
+    """Return the signature that a record carries; UNSIGNED where it has none of ours."""
     found: dict[str, bytes] = {}
     for name, value in headers:
         if name in _NAMES:

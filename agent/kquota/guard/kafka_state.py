@@ -13,7 +13,7 @@ from queue import Empty
 
 from kquota.formats.record_verifier import RecordVerifier
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.formats.signature_headers import SignatureHeaders, read_claim
+from kquota.formats.signature_headers import SignatureHeaders, read_signature_headers
 from kquota.guard.event_queue import EventQueue
 from kquota.guard.inputs import ClusterNews
 from kquota.journal.active_problems import ActiveProblem
@@ -86,13 +86,13 @@ def take_portion(queue: EventQueue[KafkaEvent], verifier: RecordVerifier | None)
             return
         if isinstance(event, TopicRecord):
             portion_bytes += size_bytes(event)
-            claim = None if verifier is None else read_claim(event.headers)
+            headers = None if verifier is None else read_signature_headers(event.headers)
             if (
-                isinstance(claim, SignatureHeaders)
+                isinstance(headers, SignatureHeaders)
                 and verifier
-                and not verifier.authorities.knows(claim.certificate)
+                and not verifier.authorities.knows(headers.certificate)
             ):
-                new_certificates.add(claim.certificate)
+                new_certificates.add(headers.certificate)
         yield event
         if portion_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
             break

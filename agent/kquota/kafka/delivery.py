@@ -26,7 +26,7 @@ class PublicationState:
     last_failure: KafkaFailure | None = None
 
     @property
-    def trouble(self) -> KafkaFailure | None:
+    def standing_failure(self) -> KafkaFailure | None:
         """The newest failure, where nothing was delivered since."""
         return None if self.connected else self.last_failure
 

@@ -311,9 +311,9 @@ class Agent:
         yield from knowledge.standing()
         if (failure := kafka.usage.credentials_problem()) is not None:  # all clients have the same files
             yield ActiveProblem.of("credentials", failure)
-        if usage.trouble is not None:
-            yield ActiveProblem.of("publish", usage.trouble, MessageId.PUBLISH_FAILED)
-        denied = history.trouble
+        if usage.standing_failure is not None:
+            yield ActiveProblem.of("publish", usage.standing_failure, MessageId.PUBLISH_FAILED)
+        denied = history.standing_failure
         if denied is not None and denied.kind is Kind.ACL_DENIED:  # others report shared failures
             yield ActiveProblem.of("history", denied)
         own = own_certificate(self._record_signer, knowledge.usage.verifier)

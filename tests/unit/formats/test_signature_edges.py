@@ -23,7 +23,7 @@ from kquota.formats.signature_headers import (
     SignatureHeaders,
     SigningMode,
     names_agent,
-    read_claim,
+    read_signature_headers,
     signed_bytes,
     writer_of,
 )
@@ -51,7 +51,7 @@ def test_a_signature_and_a_certificate_have_at_least_one_byte(
     signature: int, certificate: int, is_read: bool
 ) -> None:
     claim = SignatureHeaders(b"s" * signature, b"c" * certificate, 0)
-    assert read_claim(claim.to_headers()) == (claim if is_read else Refusal.WRONG_SIGNATURE)
+    assert read_signature_headers(claim.to_headers()) == (claim if is_read else Refusal.WRONG_SIGNATURE)
 
 
 def test_headers_are_named_and_a_counter_takes_eight_bytes() -> None:

@@ -20,7 +20,7 @@ from kquota.formats.signature_headers import (
     SigningMode,
     next_counter,
     order_name_wanted,
-    read_claim,
+    read_signature_headers,
     signed_bytes,
     writer_of,
 )
@@ -108,12 +108,12 @@ def test_a_copy_of_another_cluster_or_topic_does_not_count(cluster_id: str, topi
 @given(headers=HEADERS)
 @bounded(300)
 def test_headers_are_read_or_refused_whatever_they_are(headers: dict[str, bytes | None]) -> None:
-    claim = read_claim(tuple(headers.items()))
+    claim = read_signature_headers(tuple(headers.items()))
     ours = {name for name in headers if name != "actor"}
     if not ours:
         assert claim is Refusal.UNSIGNED
     elif isinstance(claim, SignatureHeaders):
-        assert read_claim(claim.to_headers()) == claim
+        assert read_signature_headers(claim.to_headers()) == claim
         assert dict(claim.to_headers()) == {name: headers[name] for name in ours}
     else:
         assert claim is Refusal.WRONG_SIGNATURE
@@ -121,19 +121,19 @@ def test_headers_are_read_or_refused_whatever_they_are(headers: dict[str, bytes 
 
 def test_headers_of_the_largest_allowed_sizes_are_read_and_no_larger_ones() -> None:
     claim = SignatureHeaders(b"s" * MAX_SIGNATURE_BYTES, b"c" * MAX_CERTIFICATE_BYTES, MAX_COUNTER)
-    assert read_claim(claim.to_headers()) == claim
+    assert read_signature_headers(claim.to_headers()) == claim
     for larger in (
         SignatureHeaders(claim.signature + b"s", claim.certificate, MAX_COUNTER),
         SignatureHeaders(claim.signature, claim.certificate + b"c", MAX_COUNTER),
         SignatureHeaders(claim.signature, claim.certificate, MAX_COUNTER + 1),
     ):
-        assert read_claim(larger.to_headers()) is Refusal.WRONG_SIGNATURE
+        assert read_signature_headers(larger.to_headers()) is Refusal.WRONG_SIGNATURE
 
 
 def test_a_header_that_comes_twice_is_refused() -> None:
     headers = agent(7).record(b"7", VALUE).headers
     for header in headers:
-        assert read_claim((*headers, header)) is Refusal.WRONG_SIGNATURE
+        assert read_signature_headers((*headers, header)) is Refusal.WRONG_SIGNATURE
 
 
 @pytest.mark.parametrize(
