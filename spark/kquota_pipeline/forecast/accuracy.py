@@ -66,22 +66,14 @@ def forecast_errors(
     return per_volume(hours, looks, of_volume, ERRORS)
 
 
-def accuracy(errors: DataFrame) -> DataFrame:
-    """Return for each method its mean and median absolute error (shares of the capacity), and its coverage.
+def accuracy(errors: DataFrame, *by: str) -> DataFrame:
+    """Return for each method, and each of `by`, its mean and median absolute error (shares of the capacity),
+    and its coverage.
 
-    Columns: method, forecasts, mean_error_ratio, median_error_ratio, covered_ratio.
+    Columns: method, those of `by`, forecasts, mean_error_ratio, median_error_ratio, covered_ratio.
     """
-    return _accuracy(errors, "method")
-
-
-def accuracy_by_day(errors: DataFrame) -> DataFrame:
-    """Return the same for each method and this many days ahead (column days_ahead)."""
-    return _accuracy(errors, "method", "days_ahead")
-
-
-def _accuracy(errors: DataFrame, *by: str) -> DataFrame:
     size = F.abs("error_ratio")
-    return errors.groupBy(*by).agg(
+    return errors.groupBy("method", *by).agg(
         F.count("*").alias("forecasts"),
         F.avg(size).alias("mean_error_ratio"),
         F.percentile(size, F.lit(0.5)).alias("median_error_ratio"),

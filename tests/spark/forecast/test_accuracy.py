@@ -7,7 +7,7 @@ from functools import reduce
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kquota_pipeline.forecast.accuracy import OURS, accuracy, accuracy_by_day, forecast_errors
+from kquota_pipeline.forecast.accuracy import OURS, accuracy, forecast_errors
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
@@ -30,6 +30,6 @@ def test_the_forecast_is_better_than_simpler_ones_and_its_interval_holds_what_it
         assert found[other]["covered_ratio"] is None
     # 80 % is promised, of moments that share their bursts: not far less, and not all.
     assert 0.7 <= ours["covered_ratio"] <= 0.95
-    by_day = [row for row in accuracy_by_day(errors).collect() if row["method"] == OURS]
+    by_day = [row for row in accuracy(errors, "days_ahead").collect() if row["method"] == OURS]
     assert sorted(row["days_ahead"] for row in by_day) == [1, 2, 3, 4, 5, 6, 7]
     assert all(row["covered_ratio"] >= 0.6 for row in by_day)
