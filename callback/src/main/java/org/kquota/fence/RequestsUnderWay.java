@@ -1,6 +1,6 @@
 package org.kquota.fence;
 
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,13 +14,25 @@ import java.util.concurrent.ConcurrentHashMap;
 final class RequestsUnderWay {
     /** Clients wait for 80 ms at least, by default, before they send a refused request again. */
     private static final long GAP_NANOS = 60_000_000L;
-    /** A client of very many partitions would otherwise have all of them refused for the sake of one another. */
+    /** How long a topic is refused for the sake of one refusal: a client of very many partitions would otherwise have all of them refused for one another's. */
     private static final long CHAIN_NANOS = 250_000_000L;
     private static final long KEPT_NANOS = 1_000_000_000L;
 
-    private record Refused(Set<String> topics, long beganNanos, long lastNanos) {
-        boolean isOver(long nanos) {
-            return nanos - lastNanos > GAP_NANOS || nanos - beganNanos > CHAIN_NANOS;
+    /**
+     * @param began for each topic, when a request that wrote to it was refused for a reason of its own, or the one that it stood behind
+     */
+    private record Refused(Map<String, Long> began, long lastNanos) {
+        /** The topics that what stands behind must not write to. */
+        Map<String, Long> held(long nanos) {
+            Map<String, Long> held = new HashMap<>();
+            if (nanos - lastNanos <= GAP_NANOS) {
+                began.forEach((topic, at) -> {
+                    if (nanos - at <= CHAIN_NANOS) {
+                        held.put(topic, at);
+                    }
+                });
+            }
+            return held;
         }
     }
 
@@ -35,24 +47,32 @@ final class RequestsUnderWay {
     /** A request on this connection is refused, for a reason of its own. */
     void refused(String connection, Set<String> topics, long nanos) {
         Refused before = byConnection.get(connection);
-        byConnection.put(connection, new Refused(before == null || before.isOver(nanos) ? topics : union(before.topics, topics), nanos, nanos));
+        Map<String, Long> held = before == null ? new HashMap<>() : before.held(nanos);
+        topics.forEach(topic -> held.put(topic, nanos));
+        byConnection.put(connection, new Refused(held, nanos));
         any = true;
     }
 
     /** Whether a request on this connection that writes to these topics has to be refused because of an earlier one. */
     boolean refuses(String connection, Set<String> topics, long nanos) {
         Refused refused = byConnection.get(connection);
-        if (refused == null || refused.isOver(nanos) || topics.stream().noneMatch(refused.topics::contains)) {
+        if (refused == null) {
             return false;
         }
-        byConnection.put(connection, new Refused(union(refused.topics, topics), refused.beganNanos, nanos));
+        Map<String, Long> held = refused.held(nanos);
+        // The clock may overflow: what began last is what is least long ago.
+        long least = Long.MAX_VALUE;
+        for (String topic : topics) {
+            Long at = held.get(topic);
+            least = at == null ? least : Math.min(least, nanos - at);
+        }
+        if (least == Long.MAX_VALUE) {
+            return false;
+        }
+        long began = nanos - least;
+        topics.forEach(topic -> held.merge(topic, began, (one, other) -> nanos - one < nanos - other ? one : other));
+        byConnection.put(connection, new Refused(held, nanos));
         return true;
-    }
-
-    private static Set<String> union(Set<String> some, Set<String> others) {
-        Set<String> all = new HashSet<>(some);
-        all.addAll(others);
-        return all;
     }
 
     /** Of how many connections it knows. */

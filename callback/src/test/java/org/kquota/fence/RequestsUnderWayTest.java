@@ -60,6 +60,24 @@ class RequestsUnderWayTest {
         assertTrue(refuses("one", 300, "orders"), "a refusal for a reason of its own begins again");
     }
 
+    /** As of a client with dozens of partitions that are paused, each of which it tries again by itself. */
+    @Test
+    void refusalsOfOneTopicDoNotHoldAnotherForLonger() {
+        refuse(0, "orders");
+        for (int ms = 20; ms <= 240; ms += 20) {
+            refuse(ms, "clicks");
+            assertTrue(refuses("one", ms + 10, "orders"), "after " + ms);
+        }
+        refuse(260, "clicks");
+        assertFalse(refuses("one", 261, "orders"));
+        assertTrue(refuses("one", 262, "clicks", "payments"));
+        for (int ms = 280; ms <= 500; ms += 20) {
+            refuse(ms, "clicks");
+        }
+        assertTrue(refuses("one", 510, "payments"), "since 260, the time of those that they stood behind");
+        assertFalse(refuses("one", 511, "payments"));
+    }
+
     @Test
     void anotherRefusalDoesNotForgetTheTopicsOfTheOneBefore() {
         refuse(0, "orders");
