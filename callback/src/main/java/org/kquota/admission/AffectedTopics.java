@@ -54,6 +54,9 @@ public final class AffectedTopics {
                     stake = new Stake();
                     stake.baseline = counter.rate() / landedRatio;
                     stake.countedBytes = counters == null || counters.containsKey(topic) ? counter.bytes() : 0;
+                } else if (stake.factor == 0) {
+                    // Exempt principals write in a pause, too, and all clients do while nothing is enforced: producers that are throttled after it owe none of that.
+                    stake.countedBytes = counter.bytes();
                 } else if (!counter.equals(stake.counter)) {
                     stake.countedBytes = 0;
                 }
