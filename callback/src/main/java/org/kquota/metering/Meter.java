@@ -121,8 +121,10 @@ public final class Meter {
         requests.add(came, seconds);
         if (came > 0) {
             requestBeforeLast = requestLast;
-            requestLast = Math.min(broughtEach(now, came), requestMaxBytes);
-            arrivedLast = Math.max(0, requestLast * came);
+            double brought = Math.min(broughtEach(now, came), requestMaxBytes);
+            // Of many, as much leaves the window as comes: what they seem to have brought is noise below their mean.
+            requestLast = requests.inWindow() < FEW_REQUESTS ? brought : Math.max(brought, Math.min(usualRequestBytes(now), requestMaxBytes));
+            arrivedLast = Math.max(0, brought * came);
         }
         observed = now;
         filledSeconds = now > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;

@@ -88,6 +88,21 @@ class MeterTest {
         assertEquals(130_000, meter.takeArrived(), EXACT);
     }
 
+    /** Of a steady client as much leaves the window as comes; and nothing of it is left in the window when it comes back. */
+    @Test
+    void ofAClientThatWasSteadyTheSizeIsTheMeanOfItsRequestsWhenItComesBack() {
+        for (int look = 0; look < 600; look++) {
+            observe(0.1, 1, 10_000);
+        }
+        meter.takeArrived();
+        observe(0.1, 1, 9_990);
+        assertEquals(0, meter.takeArrived(), "as much left the window");
+        for (int second = 0; second < 20; second++) {
+            observe(1, 0, second < 10 ? 9_000 - 1_000 * second : 0);
+        }
+        assertEquals(1_000, meter.requestBytesLately(), 150);
+    }
+
     @Test
     void ofAYoungClientTheSizeIsLearntFromItsFirstRequestsAndNotFromJumpsOfItsRate() {
         observe(1, 10, 1_000);
