@@ -18,6 +18,7 @@ from kquota.guard.applied_state import AppliedState, UnknownCause, exempt_princi
 from kquota.guard.decision_file import read
 from kquota.host.boot_clock import BootClock, BootMoment
 from kquota.host.safe_read import Refusal
+from kquota.policy.decision import Mode
 from kquota.settings import Settings
 
 _MAX_CLIENTS = 10
@@ -33,6 +34,11 @@ _PLUG_IN = (
 _ENFORCE = (
     "watch for some days which producers it would hold; then set mode: enforce in agent.yml and"
     " kquota.mode=enforce at the broker, or run rollout.yml with kquota_mode=enforce"
+)
+_NOT_IN_FORCE = (
+    "enforce is configured and not in force yet: reload the agent if agent.yml was changed; otherwise"
+    " journalctl -u kquota-agent has the reason, usually that kquota.exempt.principals of the broker lacks"
+    " the agent's principal"
 )
 # Between a look and the agent's last decision the disks go on filling.
 _FACTOR_TOLERANCE = 0.1
@@ -166,19 +172,22 @@ def broken_glass(document: Mapping[str, Any], local: Mapping[str, Any]) -> str |
     return broken_glass_sentence(observing_brokers(document["brokers"], local))
 
 
-def next_step(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
+def next_step(document: Mapping[str, Any], local: Mapping[str, Any], configured: Mode) -> str | None:
     """Return what an operator does next with this host's broker until it enforces, or None.
 
-    Where the look has met obstacles, these come first, and each has its own remedy.
+    Where the look has met obstacles, these come first, and each has its own remedy. ``configured`` is the
+    mode of the configuration; the decision has another where that was not reloaded, or enforcing is refused.
     """
     decision, applied = local["decision"], local["applied"]
     if document["problems"]:
         return None
     if decision is None or not local["lease_seconds_left"]:
         return _START
+    if decision["mode"] != Mode.OBSERVE:
+        return None
     if applied is None:
         return _PLUG_IN if local["applied_cause"] == UnknownCause.MISSING else None
-    return _ENFORCE if decision["mode"] == "observe" else None
+    return _ENFORCE if configured is Mode.OBSERVE else _NOT_IN_FORCE
 
 
 def _clients(figures: ClientFigures) -> list[dict[str, object]]:

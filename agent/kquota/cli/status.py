@@ -108,7 +108,7 @@ def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[s
     document["local"] = local
     document["disagreement"] = disagreement(document, local)
     document["broken_glass"] = broken_glass(document, local)
-    document["next_step"] = next_step(document, local)
+    document["next_step"] = next_step(document, local, settings.mode)
     document["notes"] = local_notes(local)
     return document
 
