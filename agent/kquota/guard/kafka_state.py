@@ -267,6 +267,8 @@ class KafkaState:
         refused = verdict.status is Verdict.REFUSED and verdict.topic in compacted
         if verdict.status is not Verdict.UNKNOWN:
             self._well(subject)  # this verdict takes the place of the one before
+        elif verdict.topic_id is not None:
+            self._exists(verdict.topic)
         if not verdict.usable or verdict.problems:
             message_id = MessageId.TOPIC_REFUSED if refused else MessageId.KAFKA_TROUBLE
             self._add(ActiveProblem(message_id, subject, kind, verdict.sentence))
@@ -300,8 +302,16 @@ class KafkaState:
 
     def _read(self, subject: str, topic: str) -> None:
         self._well(subject)
-        if topic not in self.topics:  # the command line checks none
-            self._well(f"topic {topic}")
+        self._exists(topic)
+
+    def _exists(self, topic: str) -> None:
+        """End what says that a topic is missing: without its settings there is no verdict that ends it."""
+        subject = f"topic {topic}"
+        others = {
+            problem: None for problem in self.problems.pop(subject, {}) if problem.kind != Verdict.ABSENT
+        }
+        if others:
+            self.problems[subject] = others
 
     def _add(self, problem: ActiveProblem) -> None:
         self.problems.setdefault(problem.subject, {}).setdefault(problem)

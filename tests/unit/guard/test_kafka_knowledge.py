@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from kquota.formats.records import TopicKind, TopicRecord
-from kquota.guard.kafka_state import KafkaState, ReaderState
+from kquota.guard.kafka_state import KafkaEvent, KafkaState, ReaderState
 from kquota.journal.journal import MessageId
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
 from kquota.kafka.client import ErrorWatch
@@ -24,6 +24,7 @@ from tests.unit.wording import say
 TOPIC = "usage"
 DOWN = KafkaFailure(Kind.UNREACHABLE, "broker x can't be reached")
 DENIED = KafkaFailure(Kind.ACL_DENIED, "it was denied")
+GONE = KafkaFailure(Kind.TOPIC_MISSING, "there is no such topic")
 
 
 @pytest.fixture
@@ -91,6 +92,37 @@ def test_a_verdict_takes_the_place_of_the_one_before(knowledge: KafkaState) -> N
     knowledge.take(TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete"))
     knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems={"replicas": "one replica"}))
     assert [trouble.sentence for trouble in knowledge.standing()] == ["it is used, but"]
+
+
+@pytest.mark.parametrize(
+    "absent", [ReadingFailed(GONE), TopicVerdict(TOPIC, Verdict.ABSENT, "it does not exist", failure=GONE)]
+)
+@pytest.mark.parametrize("seen_between", [True, False])
+def test_a_topic_that_is_read_exists_though_its_settings_can_not_be_learnt(
+    knowledge: KafkaState, absent: KafkaEvent, *, seen_between: bool
+) -> None:
+    unlearnt = TopicVerdict(TOPIC, Verdict.UNKNOWN, "its settings cannot be learnt", failure=DENIED)
+    knowledge.take(absent)
+    if seen_between:
+        knowledge.take(unlearnt)
+    knowledge.take(ReadingRecovered())
+    knowledge.take(unlearnt)
+    assert [trouble.sentence for trouble in knowledge.standing()] == [unlearnt.sentence]
+
+
+def test_a_topic_that_is_described_exists_though_nobody_reads_it(knowledge: KafkaState) -> None:
+    knowledge.take(TopicVerdict("history", Verdict.ABSENT, "it does not exist", failure=GONE))
+    unlearnt = TopicVerdict(
+        "history", Verdict.UNKNOWN, "its settings cannot be learnt", topic_id="id", failure=DENIED
+    )
+    knowledge.take(unlearnt)
+    assert [trouble.sentence for trouble in knowledge.standing()] == [unlearnt.sentence]
+
+
+def test_a_topic_that_is_read_can_be_refused_still(knowledge: KafkaState) -> None:
+    knowledge.take(TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete"))
+    knowledge.take(ReadingRecovered())
+    assert wrong(knowledge) == {f"topic {TOPIC}": "its cleanup.policy is delete"}
 
 
 def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
