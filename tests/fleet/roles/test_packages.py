@@ -136,6 +136,38 @@ def test_a_package_that_the_control_host_lacks_is_named_before_anything_is_chang
     run_play(tmp_path, [load, check], given)
 
 
+@pytest.mark.parametrize(
+    ("role", "part", "checks", "installs", "others"),
+    [
+        ("kquota_agent", "service", "preflight_host", "kquota_agents", "kquota_plug_in"),
+        ("kquota_callback", "facts_properties", "preflight_node", "kquota_plug_in", "kquota_agents"),
+    ],
+)
+def test_only_runs_that_can_install_need_the_files(
+    role: str, part: str, checks: str, installs: str, others: str, tmp_path: Path
+) -> None:
+    text = (REPOSITORY / f"roles/{role}/tasks/{checks}.yml").read_text("utf-8")
+    names = ["Preflight | Check the distribution", "Preflight | Verify the files of the release"]
+    tasks = [task for task in yaml.safe_load(text) if task["name"] in names]
+    assert [task["name"] for task in tasks] == names
+    tasks[1]["ansible.builtin.import_tasks"] = str(REPOSITORY / f"roles/{role}/tasks/preflight_release.yml")
+    load = {"ansible.builtin.import_role": {"name": role, "tasks_from": part}, "when": False}
+    # With the tags of the preflight's play.
+    block = {"tags": ["always", "kquota_preflight"], "ignore_errors": True, "block": [load, *tasks]}
+    given = {
+        "ansible_facts": facts("Debian", "13.1"),
+        "kquota_dist_dir": str(tmp_path / "dist"),
+        "kquota_release_signers": str(tmp_path / "signers"),
+    }
+    for option in (
+        f"--tags=kquota_tls,kquota_topics,kquota_acls,kquota_mode,{others}",
+        f"--skip-tags={installs}",
+    ):
+        assert "ignored=0" in run_play(tmp_path, [block], given, option)
+    # Without the package, and without the keys of the signers.
+    assert "ignored=2" in run_play(tmp_path, [block], given, f"--tags=kquota_tls,{installs}")
+
+
 def test_only_where_selinux_is_on_files_get_the_contexts_of_its_policy(tmp_path: Path) -> None:
     program = tmp_path / "restorecon"
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\necho "Relabeled $4 from a to b"\n')
