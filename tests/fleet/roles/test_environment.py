@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plugins.modules.kquota_node import look_at_unit
-from tests.fleet.roles.plays import run_play
+from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 JAR = "/jar"
@@ -116,3 +116,33 @@ def test_the_unit_s_environment_is_kept_and_the_role_s_is_added(environments: Pa
     assert found["CLASSPATH"] == class_path
     assert found.get("KAFKA_LOG4J_OPTS") == logging
     assert re.fullmatch("[0-9a-f]{16}", found["KQUOTA_BROKER_CONFIGURATION"])
+
+
+def test_no_drop_in_names_an_environment_file_that_could_not_be_written(tmp_path: Path) -> None:
+    drop_in = tmp_path / "zz-kquota.conf"
+    tasks = [
+        {
+            "ansible.builtin.include_role": {
+                "name": "kquota_callback",
+                "tasks_from": part,
+                "public": True,
+            }
+        }
+        for part in ("facts_properties", "configure")
+    ]
+    (tmp_path / "server.properties").write_text("node.id=1\n")
+    variables = {
+        "kquota_callback_unit": look_at_unit(
+            "LoadState=loaded\nEnvironment=\nProtectSystem=no", [], None, 0, b""
+        ),
+        "kquota_callback_server_properties": str(tmp_path / "server.properties"),
+        "kquota_callback_agent_principals": ["User:CN=agent"],
+        "kquota_callback_broker_principals": ["User:CN=broker"],
+        "kquota_callback_jar": JAR,
+        "kquota_callback_environment_file": str(tmp_path / "none/broker.env"),
+        "kquota_callback_drop_in": str(drop_in),
+    }
+    with pytest.raises(PlayFailed, match=r"none/broker\.env|Destination directory \S*none"):
+        run_play(tmp_path, tasks, variables)
+    # With it, the broker would not start again.
+    assert not drop_in.exists()
