@@ -2,7 +2,7 @@
 """Look at a node of Kafka once: its configuration, the unit and process that run with it, and its problems.
 
 In one file, because an import of module_utils that works in a clone of the repository does not work in an
-installed collection, or not with every strategy. The hosts need nothing but Python.
+installed collection, or not with every strategy. The hosts need nothing but Python 3.7 or later.
 """
 
 from __future__ import annotations
