@@ -168,6 +168,27 @@ def test_only_runs_that_can_install_need_the_files(
     assert "ignored=2" in run_play(tmp_path, [block], given, f"--tags=kquota_tls,{installs}")
 
 
+def test_the_package_is_looked_for_where_it_is_copied_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for folder in ("home", "dist"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.deb").touch()
+    block = {
+        "vars": {"ansible_facts": facts("Debian", "13.1")},
+        "ignore_errors": True,
+        "block": [
+            entrance("kquota_package", "preflight", kquota_package_file=file)
+            # The folder of the play is tmp_path.
+            for file in ("~/a.deb", "dist/a.deb", "~/b.deb", "dist/b.deb")
+        ],
+    }
+    output = run_play(tmp_path, [block], {})
+    missing = set(re.findall(r"localhost needs (\S+), which is not", words(output)))
+    assert missing == {"~/b.deb", "dist/b.deb"}
+
+
 def test_only_where_selinux_is_on_files_get_the_contexts_of_its_policy(tmp_path: Path) -> None:
     program = tmp_path / "restorecon"
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\necho "Relabeled $4 from a to b"\n')
