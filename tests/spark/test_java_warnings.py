@@ -8,11 +8,11 @@ import sys
 WARNING = "WARNING: Using incubator modules: jdk.incubator.vector"
 # Starts a process as Spark starts Java, and ends before it does.
 STARTS = """
-import subprocess, sys
+import os, subprocess, sys
 from kquota_pipeline.java_warnings import without_incubator_warning
 with without_incubator_warning():
     subprocess.Popen(["sh", "-c", sys.argv[1]])
-print("from Python", file=sys.stderr, flush=True)
+os.write(2, b"from Python\\n")  # in one piece: the process writes meanwhile
 """
 
 

@@ -68,8 +68,9 @@ READERS = {
     ),
 }
 """Commands that read them, with the options of each answer that is compared."""
-# For emergencies of an ingest, which no cluster changes; and the form in which all answers are compared.
-OTHER_FLAGS = {"--adopt", "--accept-gaps", "--json"}
+# For emergencies of an ingest, which no cluster changes; what is compared as a command of its own; and the
+# form in which answers are compared.
+OTHER_FLAGS = {"--adopt", "--accept-gaps", "--maintain", "--json"}
 READINGS = [f"{command} {options}".strip() for command, some in READERS.items() for options in some]
 POLICIES = [
     {"name": name, "limits": {kind: {"type": "MinFreePercentage", "level": level} for kind, level in limits}}

@@ -128,4 +128,5 @@ def test_the_files_for_tls_are_named(init: Init, file: Path) -> None:
     )
     said = init()
     assert said.returncode == 0
-    assert "/etc/kquota/tls/ca.pem, /etc/kquota/tls/agent.pem, /etc/kquota/tls/agent.key" in said.stdout
+    for name in ("ca.pem", "agent.pem", "agent.key"):
+        assert f" in /etc/kquota/tls/{name}" in said.stdout
