@@ -41,7 +41,6 @@ public final class Governor {
     private volatile GovernorSettings wanted;
     private GovernorSettings settings;
     private Hold hold = Hold.NONE;
-    private State state = State.OPEN;
     private double factor = 1;
     /** The factor that limits follow. */
     private double easedFactor = 1;
@@ -111,7 +110,6 @@ public final class Governor {
             seen.requestMaxBytes(settings.arrivalMinBytes());
         }
         List<Meter> looked = seen.look(seconds, this::usesItsTags, this::beforeTurn);
-        state = next;
         Hold nextHold = switch (next) {
             case OPEN -> Hold.NONE;
             case THROTTLE -> fenced ? Hold.ADMISSION : Hold.LIMITS;
@@ -233,7 +231,7 @@ public final class Governor {
     }
 
     private double muteSeconds() {
-        return state == State.PAUSE ? settings.muteMaxSeconds() : settings.throttleMuteMaxSeconds();
+        return hold == Hold.PAUSE ? settings.muteMaxSeconds() : settings.throttleMuteMaxSeconds();
     }
 
     private void set(TagSet tagSet, double limit) {
@@ -262,8 +260,8 @@ public final class Governor {
 
     /** The figures to report after a step. */
     public Figures figures() {
-        boolean held = state != State.OPEN;
-        Meter pool = state == State.PAUSE ? seen.paused() : seen.newcomers();
+        boolean held = hold != Hold.NONE;
+        Meter pool = hold == Hold.PAUSE ? seen.paused() : seen.newcomers();
         Double muteSeconds = hold == Hold.LIMITS || hold == Hold.PAUSE ? (Double) muteSeconds() : null;
         return new Figures(seen.meters().size(), seen.observedTotal(), held ? baselineTotal() : seen.meters().baselines(), pool.observed(),
             held ? (Double) pool.tagSet().limit() : null, muteSeconds);
