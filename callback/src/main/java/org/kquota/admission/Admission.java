@@ -15,8 +15,8 @@ public final class Admission {
     private static final long ACTIVE_NANOS = 3_000_000_000L;
     /** A client that was refused and has not asked for this long is not waited for. */
     private static final long AWAITED_NANOS = 2_500_000_000L;
-    /** Producers keep a record for two minutes, by default (delivery.timeout.ms): where the next turn comes later, records expire. */
-    private static final double KEPT_SECONDS = 120;
+    /** Producers keep a record for two minutes, by default (delivery.timeout.ms): older ones expire, and come no more. */
+    public static final double RECORD_KEPT_SECONDS = 120;
     /** From then on who appears was not there at the beginning, and has its turn at once. */
     private static final long BEGINNING_NANOS = 1_000_000_000L;
 
@@ -126,7 +126,7 @@ public final class Admission {
     }
 
     private static boolean starves(ClientShare share, Budget budget) {
-        return budget.secondsBetweenTurns(share.requestBytes(budget.usualBytes()), share.weight(budget.newcomerWeight())) > KEPT_SECONDS;
+        return budget.secondsBetweenTurns(share.requestBytes(budget.usualBytes()), share.weight(budget.newcomerWeight())) > RECORD_KEPT_SECONDS;
     }
 
     private Budget budget() {

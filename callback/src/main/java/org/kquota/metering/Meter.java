@@ -1,5 +1,6 @@
 package org.kquota.metering;
 
+import org.kquota.admission.Admission;
 import org.kquota.quota.TagSet;
 
 /** The figures of one tag set. Used by one thread. */
@@ -7,8 +8,6 @@ public final class Meter {
     /** The bytes of a client's first moments do not make it a large producer. */
     private static final double YOUNG_MIN_SECONDS = 2;
     private static final long FEW_REQUESTS = 30;
-    /** Producers keep a record for two minutes, by default (delivery.timeout.ms): what was withheld before is lost to them, and does not come later. */
-    private static final double KEPT_SECONDS = 120;
 
     private final TagSet tagSet;
     private final ProduceRates.Rate rate;
@@ -100,7 +99,7 @@ public final class Meter {
 
     private void withhold(double rate, double seconds) {
         if (isHeld) {
-            withheldBytes = Math.min(withheldBytes + Math.max(0, baseline() - rate) * seconds, baseline() * KEPT_SECONDS);
+            withheldBytes = Math.min(withheldBytes + Math.max(0, baseline() - rate) * seconds, baseline() * Admission.RECORD_KEPT_SECONDS);
         }
     }
 
