@@ -29,7 +29,7 @@ import org.kquota.group.GroupsBuilder;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
-import org.kquota.threshold.BytesIn;
+import org.kquota.threshold.ConstantBytesIn;
 import org.kquota.threshold.Thresholds;
 
 import java.net.InetAddress;
@@ -175,7 +175,7 @@ class PipelinedProducersTest {
 
     private void begin(int count, double bytesPerSecond, int requestBytes, long seed) {
         random = new Random(seed);
-        // Whose turn comes first depends on how many shares other tests have made.
+        // Other tests make shares, too, and the number of a share decides who is first among equals.
         ClientShare.MADE.set(0);
         nanos = BEGUN;
         landedBytes = 0;
@@ -183,17 +183,7 @@ class PipelinedProducersTest {
         producers.clear();
         quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), new GroupsBuilder().build(), type -> StaticQuotas.NONE, 1000,
             new DecisionInForce(decided(State.OPEN)));
-        fence = new Fence(quotas, new Thresholds(directory.resolve("none.json"), Set.of(), new BytesIn() {
-            @Override
-            public double total() {
-                return 0;
-            }
-
-            @Override
-            public double of(String topic) {
-                return 0;
-            }
-        }, () -> null, new Errors()), new Errors(), () -> { }, () -> nanos);
+        fence = new Fence(quotas, new Thresholds(directory.resolve("none.json"), Set.of(), new ConstantBytesIn(0, 0), () -> null, new Errors()), new Errors(), () -> { }, () -> nanos);
         for (int i = 0; i < count; i++) {
             producers.add(new Producer(i, bytesPerSecond, requestBytes));
         }

@@ -42,7 +42,7 @@ import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.Tags;
-import org.kquota.threshold.BytesIn;
+import org.kquota.threshold.ConstantBytesIn;
 import org.kquota.threshold.Thresholds;
 
 import java.io.IOException;
@@ -98,17 +98,7 @@ class FenceTest {
                 + "\"topics\": {\"over\": {\"bytes.in.per.sec.threshold\": 40}}}");
             Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
         }
-        thresholds = new Thresholds(file, Set.of(), new BytesIn() {
-            @Override
-            public double total() {
-                return 200;
-            }
-
-            @Override
-            public double of(String topic) {
-                return 50;
-            }
-        }, () -> null, errors);
+        thresholds = new Thresholds(file, Set.of(), new ConstantBytesIn(200, 50), () -> null, errors);
         thresholds.read();
         thresholds.judge(System.nanoTime());
         quotas.decision().publish(decided(state));
