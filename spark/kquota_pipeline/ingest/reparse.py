@@ -38,7 +38,7 @@ def reparse(
 
     Only records in this version of table `records` count (`ingest.lineage.settled_version`). A day that
     `maintain` has closed stays without duplicates. Of a malformed record the day of Kafka's time counts, too:
-    rows that an earlier version made of it are removed, whatever their day.
+    rows that were made of it before are removed, whatever their day.
 
     Raises:
         NotATable: there are no tables at that place, or others.
